@@ -1,0 +1,3 @@
+//! `perch`: everything without a window.
+
+fn main() {}

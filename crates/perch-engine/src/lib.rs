@@ -1,0 +1,3 @@
+//! The model loop: resident models, scheduling, sampling, streaming.
+
+pub mod request;
