@@ -24,6 +24,31 @@ pub struct DecoderSpec {
     pub head: Option<LinearSpec>,
 }
 
+impl DecoderSpec {
+    /// Every matrix, in the order in which a forward pass meets it.
+    pub fn linears(&self) -> Vec<&LinearSpec> {
+        let layers = self.layers.iter().flat_map(|layer| {
+            let (attention, mlp) = (&layer.attention, &layer.mlp);
+            [&attention.q, &attention.k, &attention.v, &attention.o, &mlp.gate, &mlp.up, &mlp.down]
+        });
+        std::iter::once(&self.embedding).chain(layers).chain(&self.head).collect()
+    }
+
+    /// Every norm, in the order in which a forward pass meets it.
+    pub fn norms(&self) -> Vec<&NormSpec> {
+        let layers = self.layers.iter().flat_map(|layer| {
+            let attention = &layer.attention;
+            [
+                Some(&layer.attention_norm),
+                attention.q_norm.as_ref(),
+                attention.k_norm.as_ref(),
+                Some(&layer.mlp_norm),
+            ]
+        });
+        layers.flatten().chain([&self.final_norm]).collect()
+    }
+}
+
 /// One layer: norm, attention, residual add, norm, MLP, residual add.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerSpec {
