@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use chrono::NaiveDateTime;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Serde, Value as JinjaValue, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State};
@@ -31,6 +32,8 @@ pub struct Conversation {
     pub add_generation_prompt: bool,
     /// Asks a model that can think to do so or not; `None` leaves it to the template.
     pub enable_thinking: Option<bool>,
+    /// Ends the prompt inside the last message, so that the model goes on writing it.
+    pub continue_final_message: bool,
 }
 
 impl Conversation {
@@ -142,7 +145,18 @@ impl ChatTemplate {
             }
         }
         let template = self.environment.get_template("chat").map_err(|error| failed(&error))?;
-        template.render(Serde(&variables)).map_err(|error| failed(&error))
+        let text = template.render(Serde(&variables)).map_err(|error| failed(&error))?;
+        if conversation.continue_final_message {
+            cut_after_final_message(text, conversation)
+        } else {
+            Ok(text)
+        }
+    }
+
+    /// The same template at another time, for what it prints of the date.
+    pub fn at(mut self, now: NaiveDateTime) -> Self {
+        self.environment.add_function("strftime_now", move |pattern: &str| format_date(now, pattern));
+        self
     }
 
     /// The template's text.
@@ -244,7 +258,13 @@ fn environment() -> Environment<'static> {
     environment.add_function("raise_exception", |message: String| -> Result<String, Error> {
         Err(Error::new(ErrorKind::InvalidOperation, message.clone()).with_source(Raised(message)))
     });
-    environment.add_function("strftime_now", strftime_now);
+    environment.add_function("strftime_now", |pattern: &str| {
+        format_date(chrono::Local::now().naive_local(), pattern)
+    });
+    // Python iterates over strings, lists, objects and undefined values, but not over None.
+    environment.add_test("iterable", |value: &JinjaValue| {
+        value.is_undefined() || (!value.is_none() && value.try_iter().is_ok())
+    });
     environment
 }
 
@@ -264,6 +284,9 @@ fn to_json(_: &State<'_, '_>, value: JinjaValue, options: Kwargs) -> Result<Jinj
     let ascii: bool = options.get::<Option<bool>>("ensure_ascii")?.unwrap_or(false);
     let separators: Option<Vec<String>> = options.get("separators")?;
     options.assert_all_used()?;
+    if value.is_undefined() {
+        return Err(Error::new(ErrorKind::BadSerialization, "an undefined value cannot be written as JSON"));
+    }
     let value: Value = serde_json::to_value(&value)
         .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))?;
     let (item, key) = match separators.as_deref() {
@@ -355,13 +378,32 @@ impl JsonStyle {
     }
 }
 
-/// Today's date in the pattern of C's `strftime`.
-fn strftime_now(pattern: &str) -> Result<String, Error> {
+/// A date in the pattern of C's `strftime`.
+fn format_date(now: NaiveDateTime, pattern: &str) -> Result<String, Error> {
     use std::fmt::Write as _;
     let mut text = String::new();
     // An unknown pattern is the template's mistake and must not panic, which formatting straight to text would do.
-    write!(text, "{}", chrono::Local::now().format(pattern))
+    write!(text, "{}", now.format(pattern))
         .map_err(|_| Error::new(ErrorKind::InvalidOperation, format!("unknown date pattern {pattern:?}")))?;
+    Ok(text)
+}
+
+/// Drops what the template puts behind the last message, as `transformers` does for `continue_final_message`.
+fn cut_after_final_message(mut text: String, conversation: &Conversation) -> Result<String, ModelError> {
+    let content = conversation.messages.last().and_then(|message| message.get("content"));
+    let content = match content {
+        Some(Value::Array(parts)) => parts.iter().rev().find_map(|part| part.get("text")),
+        other => other,
+    };
+    let content = content.and_then(Value::as_str).unwrap_or_default();
+    let Some(start) = text.rfind(content.trim()) else {
+        let reason = "the last message is not in the rendered text, so it cannot be continued".to_owned();
+        return Err(ModelError::Template { reason, raised: None });
+    };
+    // White space at the message's end is kept where the template keeps it.
+    let kept =
+        if text[start..].starts_with(content.trim_start()) { content.trim_start() } else { content.trim() };
+    text.truncate(start + kept.len());
     Ok(text)
 }
 

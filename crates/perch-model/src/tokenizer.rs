@@ -105,8 +105,9 @@ impl TokenStream {
     pub fn push(&mut self, id: u32) -> Result<Option<String>, ModelError> {
         self.ids.push(id);
         let text = self.tokenizer.decode(&self.ids, true)?;
-        let certain =
-            if self.ids.len() - self.context > LONGEST_HOLD { text.len() } else { self.certain(&text) };
+        // Replacements at the end may be the beginning of a character that the next token completes.
+        let noise = self.ids.len() - self.context > LONGEST_HOLD;
+        let certain = if noise { text.len() } else { text.trim_end_matches(REPLACEMENT).len() };
         let Some(new) = text[..certain].strip_prefix(&self.given).filter(|new| !new.is_empty()) else {
             return Ok(None);
         };
@@ -129,24 +130,4 @@ impl TokenStream {
         let text = self.tokenizer.decode(&self.ids, true)?;
         Ok(text.strip_prefix(&self.given).unwrap_or_default().to_owned())
     }
-
-    /// How much of `text` no further token can change.
-    fn certain(&self, text: &str) -> usize {
-        if !text.ends_with(REPLACEMENT) {
-            return text.len();
-        }
-        let last = self.ids.last().and_then(|&id| self.tokenizer.token(id)).unwrap_or_default();
-        if is_byte(&last) {
-            // A run of byte tokens stands for one replacement each until the run as a whole is valid.
-            text.trim_end_matches(REPLACEMENT).len()
-        } else {
-            // Bytes are decoded together, and an unfinished character is one replacement.
-            text.len() - REPLACEMENT.len_utf8()
-        }
-    }
-}
-
-/// Whether a token is a single byte as SentencePiece writes it: `<0x0A>`.
-fn is_byte(token: &str) -> bool {
-    token.len() == 6 && token.starts_with("<0x") && token.ends_with('>')
 }
