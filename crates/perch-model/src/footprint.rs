@@ -5,8 +5,8 @@ use crate::error::ModelError;
 use crate::spec::{DecoderSpec, LinearSpec};
 use crate::weights::MatrixForm;
 
-/// Bytes of one key or value element in a cache (half precision).
-const CACHE_ELEMENT: u64 = 2;
+/// Bytes of one key or value element in a cache (single precision, as the CPU backend keeps it).
+const CACHE_ELEMENT: u64 = 4;
 
 /// Positions that one step may bring at most; bounds the activations.
 const STEP: u64 = 512;

@@ -94,6 +94,21 @@ pub enum TokenSource<'a, T> {
     },
 }
 
+impl<T> TokenSource<'_, T> {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Host(ids) => ids.len(),
+            Self::Device { .. } => 1,
+        }
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 /// The parameters of one layer's attention that are the same for all sequences.
 pub struct Attention<'a, B: Backend + ?Sized> {
     /// Query heads.

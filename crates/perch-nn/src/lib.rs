@@ -1,10 +1,12 @@
 //! The decoder, written once over a [`Backend`].
 
 pub mod backend;
+pub mod decoder;
 pub mod model;
 pub mod sampling;
 
 pub use backend::Backend;
+pub use decoder::{Decoder, LoadError};
 pub use model::Model;
 
 /// Why a backend could not do what it was asked.
