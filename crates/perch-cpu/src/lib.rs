@@ -40,8 +40,12 @@ impl Cpu {
 
     /// As [`new`](Self::new), with an instruction set that is not the best one, for comparisons.
     pub fn with_simd(threads: Option<usize>, simd: Simd) -> Self {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        Self { pool: Pool::new(threads.unwrap_or_else(cores).max(1)), simd }
+        Self { pool: Pool::new(threads.unwrap_or_else(Self::default_threads).max(1)), simd }
+    }
+
+    /// Threads that compute unless told otherwise: one for each core that this process may use.
+    pub fn default_threads() -> usize {
+        std::thread::available_parallelism().map_or(1, usize::from)
     }
 
     /// Threads that compute.

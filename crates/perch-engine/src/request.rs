@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use perch_model::ErrorCode;
 use perch_nn::sampling::SamplingParams;
+
+use crate::Failure;
 
 /// One request for text.
 #[derive(Debug, Clone)]
@@ -14,7 +15,7 @@ pub struct Request {
     pub sampling: SamplingParams,
     /// Generation ends before the first of these; none of it is given out.
     pub stop: Vec<String>,
-    /// At most this many tokens; `None` goes on to the end of the context.
+    /// At most this many tokens; `None` goes on to the end of the context, or of the memory for it.
     pub max_tokens: Option<usize>,
     /// Keep going past the model's own end tokens, for measurements and comparisons.
     pub ignore_end: bool,
@@ -102,16 +103,4 @@ pub struct Timings {
     pub prefill: Duration,
     /// From the first token to the last.
     pub decode: Duration,
-}
-
-/// An error as it crosses threads and boundaries.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Failure {
-    /// The cause.
-    pub code: ErrorCode,
-    /// What happened, in the user's words.
-    pub message: String,
-    /// What to do about it.
-    pub hint: Option<String>,
 }
