@@ -64,6 +64,7 @@ export function ChatPage({ conversation, onStarted, onNewChat, onGo }: Props) {
   return (
     <div className="chat">
       <header className="bar">
+        <h1 className="visually-hidden">{summary?.title ?? "New chat"}</h1>
         <ModelPicker />
         <span className="bar-space" />
         <IconButton icon={NewChatIcon} label="New chat" shortcut={shortcut("N")} onClick={onNewChat} />

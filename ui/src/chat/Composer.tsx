@@ -41,6 +41,7 @@ export function Composer({ conversation, model, hasModels, replying, busy, onSen
   return (
     <form
       className="composer"
+      aria-label="Write a message"
       onSubmit={(event) => {
         event.preventDefault();
         void submit();

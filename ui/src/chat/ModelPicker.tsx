@@ -106,10 +106,10 @@ function Panel({ id, onClose }: { id: string; onClose: () => void }) {
         <p className="panel-none">No models yet</p>
       )}
       {task.error && <Notice error={task.error} />}
-      <footer className="panel-foot">
+      <div className="panel-foot">
         <p>{state.machine.reason}</p>
         <p>Drop a model folder anywhere on the window to add it.</p>
-      </footer>
+      </div>
     </div>
   );
 }

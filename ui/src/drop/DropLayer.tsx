@@ -42,10 +42,10 @@ export function DropLayer({ onAdded }: { onAdded: () => void }) {
         <VerdictSheet dropped={dropped} onClose={() => setDropped([])} onAdded={onAdded} />
       )}
       {over && (
-        <div className="drop-target">
+        <section className="drop-target" aria-label="Drop a model">
           <DropIcon size={40} strokeWidth={1.5} aria-hidden />
           <p>Drop to see what this is</p>
-        </div>
+        </section>
       )}
     </>
   );

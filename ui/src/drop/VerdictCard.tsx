@@ -4,7 +4,7 @@ import { Notice } from "../components/Notice";
 import { useTask } from "../components/useTask";
 import { useBackend } from "../ipc/backend";
 import type { MemoryAt, Problem, Verdict } from "../ipc/types";
-import { contextSize, diskSize, memorySize, parameterCount } from "../text/format";
+import { bits, contextSize, diskSize, memorySize, parameterCount } from "../text/format";
 
 /** What a folder is, whether it is whole and whether it fits, before a byte of its weights is loaded. */
 export function VerdictCard({ verdict, onAdded }: { verdict: Verdict; onAdded: () => void }) {
@@ -28,11 +28,12 @@ export function VerdictCard({ verdict, onAdded }: { verdict: Verdict; onAdded: (
       </p>
       <dl className="facts">
         <Fact name="Family" value={verdict.family} />
-        <Fact
-          name="Parameters"
-          value={verdict.parameters === null ? null : parameterCount(verdict.parameters)}
-        />
+        <Fact name="Parameters" value={verdict.parameters ? parameterCount(verdict.parameters) : null} />
         <Fact name="Form" value={verdict.form} />
+        <Fact
+          name="Bits per weight"
+          value={verdict.bitsPerWeight === null ? null : bits(verdict.bitsPerWeight)}
+        />
         <Fact
           name="Context"
           value={verdict.contextTokens === null ? null : `${contextSize(verdict.contextTokens)} tokens`}

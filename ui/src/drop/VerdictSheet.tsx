@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "react";
+import { useLayoutEffect, useRef } from "react";
 import { IconButton } from "../components/IconButton";
 import { CloseIcon } from "../components/icons";
 import { Notice } from "../components/Notice";
@@ -11,14 +11,17 @@ type Props = { dropped: Inspected[]; onClose: () => void; onAdded: () => void };
 export function VerdictSheet({ dropped, onClose, onAdded }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
 
-  useEffect(() => {
+  // Before the verdict is drawn, so that the focus can then go to its button.
+  useLayoutEffect(() => {
     dialog.current?.showModal();
+    dialog.current?.focus();
   }, []);
 
   return (
     <dialog
       ref={dialog}
       className="sheet"
+      tabIndex={-1}
       aria-label="Dropped models"
       onClose={onClose}
       onKeyDown={(event) => {

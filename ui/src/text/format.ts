@@ -35,6 +35,11 @@ export function parameterCount(parameters: number): string {
   return whole.format(parameters);
 }
 
+/** 4.5 → "4.5"; 16 → "16". */
+export function bits(perWeight: number): string {
+  return tenth.format(perWeight);
+}
+
 /** 4096 → "4k"; 131072 → "128k"; 40960 → "40k". */
 export function contextSize(tokens: number): string {
   if (tokens < 1024) return whole.format(tokens);
