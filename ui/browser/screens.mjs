@@ -41,7 +41,7 @@ export const screens = {
   thought: {
     act: async (page) => {
       await openConversation(page, "How a kingfisher dives");
-      await page.getByText("Thought first").click();
+      await page.getByText("Thoughts").click();
       await page.getByText("I should keep it short.").waitFor();
     },
   },

@@ -65,6 +65,15 @@ function Window({ backend, known }: { backend: Backend; known: string[] }) {
     [open],
   );
 
+  useEffect(
+    () =>
+      backend.onPageRequested((requested) => {
+        if (requested === "newChat") open(null);
+        else setPage("settings");
+      }),
+    [backend, open],
+  );
+
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.isComposing) return;

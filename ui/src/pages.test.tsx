@@ -192,6 +192,18 @@ test("Esc leaves a name as it was, then the page, and does not hide the window",
   expect(backend.hidden).toBe(0);
 });
 
+test("the menu of the tray leads to a new chat and to settings", async () => {
+  const backend = withHistory();
+  localStorage.setItem("perch.conversation", "a");
+  renderApp(backend);
+  await screen.findByText("Earlier");
+  act(() => backend.requestPage("settings"));
+  expect(screen.getByRole("heading", { name: "Settings" })).toBeInTheDocument();
+  act(() => backend.requestPage("newChat"));
+  expect(screen.queryByText("Earlier")).toBeNull();
+  expect(screen.getByRole("textbox", { name: "Message" })).toBeInTheDocument();
+});
+
 test("the keys for a new chat and for settings work", async () => {
   const backend = withHistory();
   localStorage.setItem("perch.conversation", "a");

@@ -16,7 +16,7 @@ export function EmptyState({ model, onPick }: Props) {
   if (models.length === 0) {
     return (
       <div className="empty">
-        <PerchMark size={72} />
+        <PerchMark size={80} />
         <h2>Bring a model to Perch</h2>
         <p>Drop a model folder, or a file inside one, anywhere on this window. It stays where it is.</p>
         <p className="empty-fine">Folders from Hugging Face and MLX with .safetensors files work.</p>
@@ -26,7 +26,7 @@ export function EmptyState({ model, onPick }: Props) {
   if (model === null || model.state.kind === "missing") {
     return (
       <div className="empty">
-        <PerchMark size={72} />
+        <PerchMark size={80} />
         <h2>Choose a model</h2>
         <p>Pick one at the top left, or drop another model folder on this window.</p>
       </div>
@@ -34,7 +34,7 @@ export function EmptyState({ model, onPick }: Props) {
   }
   return (
     <div className="empty">
-      <PerchMark size={72} />
+      <PerchMark size={80} />
       <h2>What shall we think about?</h2>
       <p>Everything stays on this computer.</p>
       <ul className="suggestions">

@@ -107,7 +107,7 @@ function Panel({ id, onClose }: { id: string; onClose: () => void }) {
       )}
       {task.error && <Notice error={task.error} />}
       <div className="panel-foot">
-        <p>{state.machine.reason}</p>
+        <p>{selectedModel(state)?.reason ?? state.machine.reason}</p>
         <p>Drop a model folder anywhere on the window to add it.</p>
       </div>
     </div>

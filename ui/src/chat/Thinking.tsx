@@ -14,7 +14,7 @@ export function Thinking({ text, streaming, milliseconds }: Props) {
   const title = streaming
     ? "Thinking"
     : milliseconds === null
-      ? "Thought first"
+      ? "Thoughts"
       : `Thought for ${duration(milliseconds)}`;
   return (
     <details className="thinking">

@@ -20,20 +20,25 @@ export {
   X as CloseIcon,
 } from "lucide-react";
 
-/** Perch's mark: a kingfisher on its branch. */
-export function PerchMark({ size = 56 }: { size?: number }) {
+/** The bird of the app's icon, in the colours of the theme. */
+export function PerchMark({ size }: { size: number }) {
   return (
-    <svg width={size} height={size} viewBox="0 0 64 64" fill="none" aria-hidden="true" className="perch-mark">
+    <svg width={size} height={size} viewBox="212 268 600 600" fill="none" aria-hidden="true">
       <path
-        d="M50 22.5 61 19c-2.4 4-6.2 6.4-10.4 7.2A19 19 0 0 1 33 45.5L22 55l1.6-11.2C15.6 40 13.9 31 18.2 23.6 22.6 16 33 9.600 42.400 12.600c4.500 1.400 7.400 5.300 7.600 9.900Z"
+        d="M222 700Q512 722 802 700"
+        strokeWidth="22"
+        strokeLinecap="round"
+        className="perch-mark-branch"
+      />
+      <path
+        d="M250 812C300 700 318 640 322 560 328 420 412 318 546 318c76 0 130 38 148 98l82 36-78 34c2 120-70 218-198 218-80 0-140 12-182 66Z"
         className="perch-mark-body"
       />
       <path
-        d="M33 45.500c-5.500 0-9.500-4.500-8.800-10.200 5.300 3.600 13.200 3.300 19.600-1.300A19 19 0 0 1 33 45.500Z"
-        className="perch-mark-breast"
+        d="M390 512c2-32 56-40 72-6 20 54 60 94 112 120-104 42-182-10-184-114Z"
+        className="perch-mark-wing"
       />
-      <circle cx="42" cy="20.500" r="2.200" className="perch-mark-eye" />
-      <path d="M6 54.500h52" strokeWidth="3" strokeLinecap="round" className="perch-mark-branch" />
+      <circle cx="612" cy="416" r="24" className="perch-mark-eye" />
     </svg>
   );
 }

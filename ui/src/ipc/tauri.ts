@@ -2,7 +2,7 @@ import { Channel, invoke } from "@tauri-apps/api/core";
 import { listen } from "@tauri-apps/api/event";
 import { getCurrentWebview } from "@tauri-apps/api/webview";
 import { type Backend, BackendError, type Unsubscribe } from "./backend";
-import type { AppError, AppState, ReplyEvent } from "./types";
+import type { AppError, AppState, Page, ReplyEvent } from "./types";
 
 /** The shell, through its typed commands. */
 export function tauriBackend(): Backend {
@@ -10,6 +10,8 @@ export function tauriBackend(): Backend {
     appState: () => call("app_state"),
     onStateChanged: (listener) =>
       unsubscribe(listen<AppState>("state-changed", ({ payload }) => listener(payload))),
+    onPageRequested: (listener) =>
+      unsubscribe(listen<Page>("page-requested", ({ payload }) => listener(payload))),
     onDrop: (listener) =>
       unsubscribe(
         getCurrentWebview().onDragDropEvent(({ payload }) => {

@@ -1,5 +1,8 @@
 /** The shapes that cross between the shell and the UI. */
 
+/** A page that the tray's menu asks for. */
+export type Page = "newChat" | "settings";
+
 export type AppError = { code: string; message: string; hint: string | null };
 
 export type Machine = {
