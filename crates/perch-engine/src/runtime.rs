@@ -166,6 +166,14 @@ impl Runtime {
             };
             return Err(Failure::new(ErrorCode::NotFound, format!("there is no model called {id:?}"), hint));
         };
+        // On a task of its own: who asks may go away while it is half done.
+        let (runtime, entry) = (self.clone(), entry.clone());
+        let loading = tokio::spawn(async move { runtime.load_entry(&entry).await });
+        loading.await.map_err(|_| Failure::internal("loading the model broke off"))?
+    }
+
+    async fn load_entry(&self, entry: &CatalogEntry) -> Result<ModelHandle, Failure> {
+        let id = entry.id.as_str();
         let _changing = self.shared.changing.lock().await;
         // Whoever held the lock may have loaded it.
         if let Some(handle) = self.shared.resident(id) {

@@ -32,8 +32,6 @@ enum Break {
     Error,
 }
 
-
-
 impl Model for Counting {
     fn spec(&self) -> &DecoderSpec {
         &self.spec
