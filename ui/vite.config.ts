@@ -4,6 +4,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   plugins: [react()],
   clearScreen: false,
+  cacheDir: "../node_modules/.vite",
   server: { port: 1420, strictPort: true, host: "127.0.0.1" },
   build: {
     // The oldest WebKit that runs Perch is macOS 14's, Safari 17.

@@ -1,6 +1,6 @@
 import { render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { BackendContext } from "../ipc/backend";
 import { FakeBackend } from "../ipc/fake";
 import { Markdown } from "./Markdown";
@@ -72,4 +72,20 @@ test("a code block keeps its text exactly, in colour, and can be copied", async 
 test("a fence that is still open already shows as code", () => {
   const { container } = show("```js\nlet a =", true);
   expect(container.querySelector("pre")?.textContent).toBe("let a =");
+});
+
+test("a finished paragraph is not drawn again while the next one grows", () => {
+  const checks = vi.spyOn(URL, "canParse");
+  const growing = (text: string) => (
+    <BackendContext value={backend}>
+      <Markdown text={`[site](https://example.org/)\n\n${text}`} streaming />
+    </BackendContext>
+  );
+  const backend = new FakeBackend();
+  const { container, rerender } = render(growing("One"));
+  const before = checks.mock.calls.length;
+  expect(before).toBeGreaterThan(0);
+  rerender(growing("One, two"));
+  expect(container).toHaveTextContent("One, two");
+  expect(checks).toHaveBeenCalledTimes(before);
 });

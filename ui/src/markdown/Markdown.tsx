@@ -19,14 +19,18 @@ export const Markdown = memo(function Markdown({ text, streaming }: { text: stri
       parseIncompleteMarkdown={streaming}
       dir="auto"
       controls={false}
-      rehypePlugins={[]}
-      urlTransform={(url, key) => (key === "href" ? safeLink(url) : null)}
+      rehypePlugins={noPlugins}
+      urlTransform={onlySafeLinks}
       components={components}
     >
       {text}
     </Streamdown>
   );
 });
+
+// Constants, because a finished block is drawn again only when its properties change.
+const noPlugins: [] = [];
+const onlySafeLinks = (url: string, key: string) => (key === "href" ? safeLink(url) : null);
 
 /** What every element is given. */
 type Element = { children?: ReactNode; node?: unknown };
