@@ -153,6 +153,18 @@ impl ChatTemplate {
         }
     }
 
+    /// The same template with other special tokens; those that are `None` stay.
+    pub fn with_special_tokens(mut self, special: SpecialTokens) -> Self {
+        let own = self.special;
+        self.special = SpecialTokens {
+            bos_token: special.bos_token.or(own.bos_token),
+            eos_token: special.eos_token.or(own.eos_token),
+            pad_token: special.pad_token.or(own.pad_token),
+            unk_token: special.unk_token.or(own.unk_token),
+        };
+        self
+    }
+
     /// The same template at another time, for what it prints of the date.
     pub fn at(mut self, now: NaiveDateTime) -> Self {
         self.environment.add_function("strftime_now", move |pattern: &str| format_date(now, pattern));

@@ -22,7 +22,11 @@ use crate::error::ApiError;
 pub fn new_token() -> Result<String, Failure> {
     let mut bits = [0u8; 32];
     getrandom::fill(&mut bits).map_err(|error| {
-        Failure::new(ErrorCode::Internal, format!("the system gave no random bits: {error}"), "Start Perch again.")
+        Failure::new(
+            ErrorCode::Internal,
+            format!("the system gave no random bits: {error}"),
+            "Start Perch again.",
+        )
     })?;
     Ok(bits.iter().fold("perch-".to_owned(), |token, byte| format!("{token}{byte:02x}")))
 }
