@@ -119,6 +119,7 @@ export async function installPackages(groups) {
 }
 
 function installed(name) {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is dpkg-query that fills this in.
   return output("dpkg-query", ["-W", "-f=${db:Status-Status}", name]) === "installed";
 }
 

@@ -1,4 +1,4 @@
-// What no compiler checks: long files, unfinished work, crates without the workspace's lints, loose dependencies.
+// What no compiler checks: long files, unfinished work, crates without the workspace's lints.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { output, root, say } from "../run.mjs";
@@ -11,7 +11,7 @@ const longFor = {
 // Written in halves so that this file does not find itself.
 const forbidden = [
   [new RegExp(`\\b(todo|unimplemented)${"!"}\\(`), "unfinished"],
-  [new RegExp(`\\b(TODO|FIXM${"E"}|XXX)\\b`), "unfinished"],
+  [/\b(TOD[O]|FIXM[E]|XX[X])\b/, "unfinished"],
   [new RegExp(`#\\[igno${"re"}`), "a test that never runs"],
   [
     new RegExp(`\\b(it|test|describe)\\.(on${"ly"}|sk${"ip"}|todo)\\(`),
@@ -45,11 +45,6 @@ for (const file of files.filter((file) => /^(crates\/[^/]+|src-tauri)\/Cargo\.to
   const manifest = readFileSync(join(root, file), "utf8");
   if (!/^\[lints\]\nworkspace = true$/m.test(manifest))
     problems.push(`${file}: [lints] workspace = true is missing`);
-  const loose =
-    manifest
-      .match(/^[\w-]+ = (".*"|\{.*version = .*)$/gm)
-      ?.filter((line) => /^[\w-]+ = ("\d|\{)/.test(line)) ?? [];
-  for (const line of loose) problems.push(`${file}: give the version in the workspace's Cargo.toml: ${line}`);
 }
 for (const problem of problems) process.stderr.write(`${problem}\n`);
 say(`${files.length} files, ${problems.length} problems`);
