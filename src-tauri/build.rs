@@ -1,0 +1,5 @@
+//! Embeds the configuration, the capabilities and the page.
+
+fn main() {
+    tauri_build::build();
+}

@@ -1,0 +1,5 @@
+//! Starts Perch.
+
+fn main() -> std::process::ExitCode {
+    perch_app::run()
+}
