@@ -1,8 +1,8 @@
 import { act, fireEvent, screen, waitFor } from "@testing-library/react";
 import { beforeEach, expect, test, vi } from "vitest";
 import { BackendError } from "./ipc/backend";
+import type { Verdict } from "./ipc/bindings";
 import { FakeBackend, newMessage } from "./ipc/fake";
-import type { Verdict } from "./ipc/types";
 import { renderApp, withModel } from "./testing/render";
 
 beforeEach(() => {

@@ -1,6 +1,6 @@
 import { memo, useMemo } from "react";
 import { CopyButton } from "../components/CopyButton";
-import type { Message } from "../ipc/types";
+import type { Message } from "../ipc/bindings";
 import { Markdown } from "../markdown/Markdown";
 import { useReplies } from "../state/replies";
 import { useStore } from "../state/store";

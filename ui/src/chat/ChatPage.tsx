@@ -6,7 +6,7 @@ import { Notice } from "../components/Notice";
 import { shortcut } from "../components/shortcut";
 import { useTask } from "../components/useTask";
 import { useBackend } from "../ipc/backend";
-import type { Message } from "../ipc/types";
+import type { Message } from "../ipc/bindings";
 import { selectedModel, useAppState } from "../state/app-state";
 import { useConversation } from "../state/conversation";
 import { useReplies } from "../state/replies";

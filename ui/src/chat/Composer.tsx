@@ -1,6 +1,6 @@
 import { type KeyboardEvent, useEffect, useLayoutEffect, useRef } from "react";
 import { SendIcon } from "../components/icons";
-import type { ModelStatus } from "../ipc/types";
+import type { ModelStatus } from "../ipc/bindings";
 import { useDraft } from "../state/drafts";
 
 type Props = {

@@ -1,5 +1,5 @@
 import { PerchMark } from "../components/icons";
-import type { ModelStatus } from "../ipc/types";
+import type { ModelStatus } from "../ipc/bindings";
 import { useAppState } from "../state/app-state";
 
 const SUGGESTIONS = [

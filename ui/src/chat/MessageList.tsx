@@ -1,5 +1,5 @@
 import { ArrowDownIcon } from "../components/icons";
-import type { Message } from "../ipc/types";
+import type { Message } from "../ipc/bindings";
 import { AssistantMessage } from "./AssistantMessage";
 import { UserMessage } from "./UserMessage";
 import { useStickToBottom } from "./useStickToBottom";

@@ -3,8 +3,9 @@ import { CheckIcon, ChevronDownIcon } from "../components/icons";
 import { Notice } from "../components/Notice";
 import { useTask } from "../components/useTask";
 import { useBackend } from "../ipc/backend";
-import type { ModelStatus } from "../ipc/types";
+import type { ModelStatus } from "../ipc/bindings";
 import { selectedModel, useAppState } from "../state/app-state";
+import { sentence } from "../text/format";
 import { ModelDot, stateWords } from "./ModelState";
 
 /** The model at work, and the list to choose another from. */
@@ -142,7 +143,7 @@ function ModelRow({ model, selected, onSelect, onLoad, onUnload }: RowProps) {
             {stateWords(state)}
           </span>
           {state.kind === "failed" && state.error.hint && (
-            <span className="model-hint">{state.error.hint}</span>
+            <span className="model-hint">{sentence(state.error.hint)}</span>
           )}
         </span>
       </button>

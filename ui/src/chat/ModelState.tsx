@@ -1,5 +1,5 @@
-import type { ModelState } from "../ipc/types";
-import { memorySize, percent } from "../text/format";
+import type { ModelState } from "../ipc/bindings";
+import { memorySize, percent, sentence } from "../text/format";
 
 export function stateWords(state: ModelState): string {
   switch (state.kind) {
@@ -10,7 +10,7 @@ export function stateWords(state: ModelState): string {
     case "ready":
       return `Ready, ${memorySize(state.memoryBytes)} in memory`;
     case "failed":
-      return state.error.message;
+      return sentence(state.error.message);
     case "missing":
       return "Folder is gone";
   }

@@ -1,5 +1,5 @@
 import { Notice } from "../components/Notice";
-import type { Message } from "../ipc/types";
+import type { Message } from "../ipc/bindings";
 
 type Props = {
   message: Message;

@@ -1,6 +1,6 @@
 import { memo } from "react";
 import { CopyButton } from "../components/CopyButton";
-import type { Message } from "../ipc/types";
+import type { Message } from "../ipc/bindings";
 
 export const UserMessage = memo(function UserMessage({ message }: { message: Message }) {
   return (

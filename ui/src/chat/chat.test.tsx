@@ -1,8 +1,8 @@
 import { act, fireEvent, screen, waitFor } from "@testing-library/react";
 import { expect, test } from "vitest";
 import { BackendError } from "../ipc/backend";
+import type { Message, SentMessage } from "../ipc/bindings";
 import { FakeBackend, newMessage } from "../ipc/fake";
-import type { Message, SentMessage } from "../ipc/types";
 import { renderApp, withModel } from "../testing/render";
 
 const field = () => screen.findByRole("textbox", { name: "Message" });

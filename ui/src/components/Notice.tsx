@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { sentence } from "../text/format";
 import { AlertIcon } from "./icons";
 
 type Props = {
@@ -13,8 +14,8 @@ export function Notice({ error, action }: Props) {
     <div className="notice" role="alert">
       <AlertIcon size={15} aria-hidden />
       <div className="notice-text">
-        <p>{error.message}</p>
-        {error.hint && <p className="notice-hint">{error.hint}</p>}
+        <p>{sentence(error.message)}</p>
+        {error.hint && <p className="notice-hint">{sentence(error.hint)}</p>}
       </div>
       {action}
     </div>

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import { DropIcon } from "../components/icons";
 import { BackendError, useBackend } from "../ipc/backend";
-import type { Verdict } from "../ipc/types";
+import type { Verdict } from "../ipc/bindings";
 import { VerdictSheet } from "./VerdictSheet";
 import "./drop.css";
 

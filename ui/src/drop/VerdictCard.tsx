@@ -3,8 +3,8 @@ import { AlertIcon, CheckIcon, MinusIcon } from "../components/icons";
 import { Notice } from "../components/Notice";
 import { useTask } from "../components/useTask";
 import { useBackend } from "../ipc/backend";
-import type { MemoryAt, Problem, Verdict } from "../ipc/types";
-import { bits, contextSize, diskSize, memorySize, parameterCount } from "../text/format";
+import type { MemoryAt, Problem, Verdict } from "../ipc/bindings";
+import { bits, contextSize, diskSize, memorySize, parameterCount, sentence } from "../text/format";
 
 /** What a folder is, whether it is whole and whether it fits, before a byte of its weights is loaded. */
 export function VerdictCard({ verdict, onAdded }: { verdict: Verdict; onAdded: () => void }) {
@@ -103,8 +103,8 @@ function Problems({ problems }: { problems: Problem[] }) {
           <AlertIcon size={14} aria-hidden />
           <div>
             {file && <code>{file}</code>}
-            <p>{message}</p>
-            {hint && <p className="notice-hint">{hint}</p>}
+            <p>{sentence(message)}</p>
+            {hint && <p className="notice-hint">{sentence(hint)}</p>}
           </div>
         </li>
       ))}

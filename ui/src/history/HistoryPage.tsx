@@ -1,5 +1,5 @@
 import { Page } from "../components/Page";
-import type { ConversationSummary } from "../ipc/types";
+import type { ConversationSummary } from "../ipc/bindings";
 import { useAppState } from "../state/app-state";
 import { dayHeading } from "../text/format";
 import { HistoryRow } from "./HistoryRow";

@@ -4,7 +4,7 @@ import { DeleteIcon, RenameIcon } from "../components/icons";
 import { Notice } from "../components/Notice";
 import { type Task, useTask } from "../components/useTask";
 import { useBackend } from "../ipc/backend";
-import type { ConversationSummary } from "../ipc/types";
+import type { ConversationSummary } from "../ipc/bindings";
 import { shortTime } from "../text/format";
 
 type Props = { conversation: ConversationSummary; current: boolean; now: number; onOpen: () => void };

@@ -8,7 +8,7 @@ import type {
   ReplyEvent,
   SentMessage,
   Verdict,
-} from "./types";
+} from "./bindings";
 
 /** Something was dragged over or dropped on the window. */
 export type DropEvent = { kind: "over" } | { kind: "leave" } | { kind: "drop"; paths: string[] };

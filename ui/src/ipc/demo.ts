@@ -1,5 +1,5 @@
+import type { AppState, ModelStatus, Verdict } from "./bindings";
 import { emptyState, FakeBackend, newMessage } from "./fake";
-import type { AppState, ModelStatus, Verdict } from "./types";
 
 /**
  * A backend that plays one scene, for looking at the UI in a browser: `?scene=chat`.

@@ -10,7 +10,7 @@ import type {
   ReplyEvent,
   SentMessage,
   Verdict,
-} from "./types";
+} from "./bindings";
 
 /** A world with no models and no conversations. */
 export function emptyState(): AppState {

@@ -1,17 +1,15 @@
-import { Channel, invoke } from "@tauri-apps/api/core";
-import { listen } from "@tauri-apps/api/event";
+import { Channel } from "@tauri-apps/api/core";
 import { getCurrentWebview } from "@tauri-apps/api/webview";
 import { type Backend, BackendError, type Unsubscribe } from "./backend";
-import type { AppError, AppState, Page, ReplyEvent } from "./types";
+import { type AppError, commands, events, type ReplyEvent } from "./bindings";
 
 /** The shell, through its typed commands. */
 export function tauriBackend(): Backend {
   return {
-    appState: () => call("app_state"),
-    onStateChanged: (listener) =>
-      unsubscribe(listen<AppState>("state-changed", ({ payload }) => listener(payload))),
+    appState: () => answer(commands.appState()),
+    onStateChanged: (listener) => unsubscribe(events.stateChanged.listen(({ payload }) => listener(payload))),
     onPageRequested: (listener) =>
-      unsubscribe(listen<Page>("page-requested", ({ payload }) => listener(payload))),
+      unsubscribe(events.pageRequested.listen(({ payload }) => listener(payload))),
     onDrop: (listener) =>
       unsubscribe(
         getCurrentWebview().onDragDropEvent(({ payload }) => {
@@ -20,42 +18,49 @@ export function tauriBackend(): Backend {
         }),
       ),
 
-    sendMessage: (conversation, text) => call("send_message", { conversation, text }),
-    watchReply: (reply, listener) =>
-      call("watch_reply", { reply, onEvent: new Channel<ReplyEvent>(listener) }),
-    stopReply: (reply) => call("stop_reply", { reply }),
+    sendMessage: (conversation, text) => answer(commands.sendMessage(conversation, text)),
+    watchReply: (reply, listener) => done(commands.watchReply(reply, new Channel<ReplyEvent>(listener))),
+    stopReply: (reply) => done(commands.stopReply(reply)),
 
-    conversation: (id) => call("get_conversation", { id }),
-    renameConversation: (id, title) => call("rename_conversation", { id, title }),
-    deleteConversation: (id) => call("delete_conversation", { id }),
+    conversation: (id) => answer(commands.getConversation(id)),
+    renameConversation: (id, title) => done(commands.renameConversation(id, title)),
+    deleteConversation: (id) => done(commands.deleteConversation(id)),
 
-    inspectPath: (path) => call("inspect_path", { path }),
-    addModel: (path) => call("add_model", { path }),
-    removeModel: (id) => call("remove_model", { id }),
-    selectModel: (id) => call("select_model", { id }),
-    loadModel: (id) => call("load_model", { id }),
-    unloadModel: (id) => call("unload_model", { id }),
+    inspectPath: (path) => answer(commands.inspectPath(path)),
+    addModel: (path) => answer(commands.addModel(path)),
+    removeModel: (id) => done(commands.removeModel(id)),
+    selectModel: (id) => done(commands.selectModel(id)),
+    loadModel: (id) => done(commands.loadModel(id)),
+    unloadModel: (id) => done(commands.unloadModel(id)),
 
-    setEndpoint: (enabled, port) => call("set_endpoint", { enabled, port }),
-    endpointToken: () => call("endpoint_token"),
-    renewEndpointToken: () => call("renew_endpoint_token"),
+    setEndpoint: (enabled, port) => answer(commands.setEndpoint(enabled, port)),
+    endpointToken: () => answer(commands.endpointToken()),
+    renewEndpointToken: () => answer(commands.renewEndpointToken()),
 
-    openUrl: (url) => call("open_url", { url }),
-    hideWindow: () => call("hide_window"),
-    quit: () => call("quit"),
+    openUrl: (url) => done(commands.openUrl(url)),
+    hideWindow: () => done(commands.hideWindow()),
+    quit: () => done(commands.quit()),
   };
 }
 
-async function call<T>(command: string, args: Record<string, unknown> = {}): Promise<T> {
-  try {
-    return await invoke<T>(command, args);
-  } catch (thrown) {
-    throw isAppError(thrown) ? new BackendError(thrown) : BackendError.from(thrown);
-  }
+type Result<T> = { status: "ok"; data: T } | { status: "error"; error: AppError };
+
+/** What a command answers; rejects with a `BackendError`, also when the command could not be called. */
+async function answer<T>(command: Promise<Result<T>>): Promise<T> {
+  const result = await command.catch((thrown) => {
+    throw BackendError.from(thrown);
+  });
+  if (result.status === "error") throw refused(result.error);
+  return result.data;
 }
 
-function isAppError(thrown: unknown): thrown is AppError {
-  return typeof thrown === "object" && thrown !== null && "code" in thrown && "message" in thrown;
+async function done(command: Promise<Result<null>>): Promise<void> {
+  await answer(command);
+}
+
+/** A call that never reached its command is refused with a bare string, which the types do not know. */
+function refused(error: AppError | string): BackendError {
+  return typeof error === "string" ? BackendError.from(error) : new BackendError(error);
 }
 
 /** Ends a subscription even when it is asked to before it has begun. */

@@ -6,7 +6,7 @@ import { Notice } from "../components/Notice";
 import { Group } from "../components/Page";
 import { useTask } from "../components/useTask";
 import { useBackend } from "../ipc/backend";
-import type { ModelStatus } from "../ipc/types";
+import type { ModelStatus } from "../ipc/bindings";
 import { useAppState } from "../state/app-state";
 
 export function ModelsSection() {

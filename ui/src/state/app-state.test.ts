@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import type { AppState } from "../ipc/bindings";
 import { emptyState, FakeBackend } from "../ipc/fake";
-import type { AppState } from "../ipc/types";
 import { followAppState } from "./app-state";
 import { readDraft, writeDraft } from "./drafts";
 

@@ -1,6 +1,6 @@
 import { createContext, useContext } from "react";
 import { type Backend, BackendError } from "../ipc/backend";
-import type { AppState, ModelStatus } from "../ipc/types";
+import type { AppState, ModelStatus } from "../ipc/bindings";
 import { createStore, type Store } from "./store";
 
 export type Loading =

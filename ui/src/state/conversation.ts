@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useState } from "react";
 import { BackendError, useBackend } from "../ipc/backend";
-import type { Message } from "../ipc/types";
+import type { Message } from "../ipc/bindings";
 
 type Loaded = { id: string | null; messages: Message[]; error: BackendError | null };
 

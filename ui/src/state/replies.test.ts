@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import type { Message, ReplyEvent } from "../ipc/bindings";
 import { FakeBackend, newMessage } from "../ipc/fake";
-import type { Message, ReplyEvent } from "../ipc/types";
 import { advance, createReplies, initialProgress, type Progress } from "./replies";
 
 const reply: Message = newMessage("r", "assistant", "", "streaming");

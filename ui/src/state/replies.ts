@@ -1,7 +1,7 @@
 import { createContext, useContext } from "react";
 import type { Backend } from "../ipc/backend";
 import { BackendError } from "../ipc/backend";
-import type { Message, ReplyEvent } from "../ipc/types";
+import type { Message, ReplyEvent } from "../ipc/bindings";
 import { splitThinking } from "../text/thinking";
 import { createStore, type Store } from "./store";
 

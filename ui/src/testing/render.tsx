@@ -1,8 +1,8 @@
 import { render } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { App } from "../App";
+import type { ModelState } from "../ipc/bindings";
 import { emptyState, FakeBackend } from "../ipc/fake";
-import type { ModelState } from "../ipc/types";
 
 /** A backend with one model, selected, in the given state. */
 export function withModel(state: ModelState = { kind: "ready", memoryBytes: 2 ** 29 }): FakeBackend {

@@ -62,6 +62,12 @@ export function duration(milliseconds: number): string {
   return minutes === 1 ? "1 minute" : `${minutes} minutes`;
 }
 
+/** An error's message as a sentence; a file's name at its beginning stays as it is. */
+export function sentence(message: string): string {
+  const begun = message.replace(/^[a-z]+(?=[ ,])/, (word) => word.charAt(0).toUpperCase() + word.slice(1));
+  return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
+}
+
 /** The heading under which a day stands in the history. */
 export function dayHeading(time: number, now: number): string {
   const day = startOfDay(time);

@@ -1,7 +1,16 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { curlLine } from "./curl";
-import { contextSize, dayHeading, diskSize, duration, memorySize, parameterCount, speed } from "./format";
+import {
+  contextSize,
+  dayHeading,
+  diskSize,
+  duration,
+  memorySize,
+  parameterCount,
+  sentence,
+  speed,
+} from "./format";
 import { safeLink } from "./links";
 
 test.each([
@@ -49,6 +58,16 @@ test("numbers read as people write them", () => {
   expect(speed(3.14)).toBe("3.1 tok/s");
   expect(duration(300)).toBe("1 second");
   expect(duration(125_000)).toBe("2 minutes");
+});
+
+test.each([
+  ["the disk is full", "The disk is full."],
+  ["config.json is missing", "config.json is missing."],
+  ["/models/a is gone", "/models/a is gone."],
+  ["model-1.safetensors ends early", "model-1.safetensors ends early."],
+  ["Choose another port.", "Choose another port."],
+])("the message %j reads as %j", (message, expected) => {
+  expect(sentence(message)).toBe(expected);
 });
 
 test("days are named from the present day's start, not by 24 hours", () => {
