@@ -21,7 +21,7 @@ use crate::model_loop::{Command, Job};
 use crate::request::{Prompt, Request};
 
 /// Stop strings a request may have.
-const MOST_STOPS: usize = 16;
+pub const MOST_STOPS: usize = 16;
 
 /// A loaded model. Clones are the same model.
 #[derive(Debug, Clone)]

@@ -15,9 +15,10 @@ mod text;
 
 pub use failure::Failure;
 pub use generation::Generation;
-pub use handle::{ModelHandle, ModelInfo};
+pub use handle::{MOST_STOPS, ModelHandle, ModelInfo};
 pub use machine::{Choice, Device, DevicePreference, Machine};
 pub use options::SamplingOptions;
+pub use perch_model::defaults::GenerationDefaults;
 pub use perch_model::template::Conversation;
 pub use perch_model::{ErrorCode, Verdict};
 pub use perch_nn::sampling::SamplingParams;

@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use perch_engine::{ErrorCode, Failure};
@@ -43,6 +43,32 @@ pub(crate) async fn check(State(app): State<App>, request: Request, next: Next) 
         Ok(()) => next.run(request).await,
         Err(error) => error.into_response(),
     }
+}
+
+/// Tells browsers that a page of this machine, which [`check`] lets in, may read the answers.
+pub(crate) async fn share_with_pages(State(app): State<App>, request: Request, next: Next) -> Response {
+    let origin = request.headers().get(header::ORIGIN).cloned();
+    let Some(origin) = origin.filter(|_| check_origin(request.headers()).is_ok()) else {
+        return next.run(request).await;
+    };
+    // Before the request itself a browser asks, without the token, what it may send.
+    let asks = request.method() == Method::OPTIONS
+        && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+    let wanted = request.headers().get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
+    let mut response = if asks && check_host(request.headers(), app.host).is_ok() {
+        let mut response = StatusCode::NO_CONTENT.into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST"));
+        if let Some(wanted) = wanted {
+            headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, wanted);
+        }
+        response
+    } else {
+        next.run(request).await
+    };
+    response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Origin"));
+    response
 }
 
 /// An address is what it says; a name may point anywhere, so only this machine's own is taken.

@@ -10,7 +10,7 @@ use axum::extract::rejection::BytesRejection;
 use axum::http::StatusCode;
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use perch_engine::{Event, FinishReason, Generation, Priority, Prompt, Request, Usage};
+use perch_engine::{Device, Event, FinishReason, Generation, Priority, Prompt, Request, Usage};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -36,7 +36,18 @@ pub(crate) async fn completions(
     })?;
     let asked = ChatRequest::parse(&body)?;
     let handle = app.runtime.load(&asked.model).await?;
-    let sampling = asked.sampling.resolve(&handle.info().defaults, handle.info().vocab_size)?;
+    let info = handle.info();
+    if asked.conversation.enable_thinking.is_some()
+        && !info.template.as_ref().is_some_and(|template| template.knows_thinking())
+    {
+        let message =
+            format!("enable_thinking does nothing in {}: its chat template has no such switch", info.id);
+        return Err(ApiError::parameter("enable_thinking", message));
+    }
+    // Everything else about the settings was checked before the model was there.
+    let sampling = asked.sampling.resolve(&info.defaults, info.vocab_size);
+    let sampling = sampling.map_err(|failure| ApiError::parameter("logit_bias", failure.message))?;
+    let reply = Reply::new(asked.model, info.choice.device);
     let request = Request {
         prompt: Prompt::Chat(asked.conversation),
         sampling,
@@ -50,7 +61,6 @@ pub(crate) async fn completions(
     let generation = started.map_err(|_| {
         ApiError::request(StatusCode::INTERNAL_SERVER_ERROR, "the engine broke off while reading the request")
     })??;
-    let reply = Reply::new(asked.model);
     if asked.stream {
         let (sender, receiver) = mpsc::channel(64);
         tokio::spawn(reply.stream(generation, asked.include_usage, sender, app));
@@ -65,12 +75,15 @@ struct Reply {
     id: String,
     created: u64,
     model: String,
+    /// A seed gives the same reply for as long as this stays the same.
+    fingerprint: String,
 }
 
 impl Reply {
-    fn new(model: String) -> Self {
+    fn new(model: String, device: Device) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { id: format!("chatcmpl-{:x}", now.as_nanos()), created: now.as_secs(), model }
+        let fingerprint = format!("perch-{}-{}", env!("CARGO_PKG_VERSION"), device.as_str());
+        Self { id: format!("chatcmpl-{:x}", now.as_nanos()), created: now.as_secs(), model, fingerprint }
     }
 
     async fn whole(self, mut generation: Generation, mut app: App) -> Result<Json<Value>, ApiError> {
@@ -88,6 +101,7 @@ impl Reply {
                         "object": "chat.completion",
                         "created": self.created,
                         "model": self.model,
+                        "system_fingerprint": self.fingerprint,
                         "choices": [{
                             "index": 0,
                             "message": { "role": "assistant", "content": content },
@@ -165,6 +179,7 @@ impl Reply {
             "object": "chat.completion.chunk",
             "created": self.created,
             "model": self.model,
+            "system_fingerprint": self.fingerprint,
             "choices": [{
                 "index": 0,
                 "delta": delta,

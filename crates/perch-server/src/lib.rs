@@ -11,6 +11,7 @@ mod parameters;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};
@@ -29,6 +30,9 @@ pub const DEFAULT_PORT: u16 = 11711;
 /// Bytes of the largest request body: room for a long context many times over.
 const MOST_BYTES: usize = 16 << 20;
 
+/// How long connections may take to end.
+const LONGEST_GOODBYE: Duration = Duration::from_secs(2);
+
 /// Where to serve, and for whom.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
@@ -36,7 +40,7 @@ pub struct ServerConfig {
     pub host: IpAddr,
     /// The port; 0 takes a free one.
     pub port: u16,
-    /// What clients must show; `None` lets everybody in.
+    /// What clients must show; `None` lets every program of this machine in, and is refused on other addresses.
     pub token: Option<String>,
 }
 
@@ -62,8 +66,11 @@ impl Server {
     /// Stops taking requests, ends streams and waits for both.
     pub async fn shutdown(mut self) {
         self.closing.send_replace(true);
-        if let Err(error) = (&mut self.task).await {
-            tracing::warn!(%error, "the endpoint did not end in order");
+        match tokio::time::timeout(LONGEST_GOODBYE, &mut self.task).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the endpoint did not end in order"),
+            // The port is free already; only that client's own connection is left.
+            Err(_) => tracing::warn!("a client holds on to a request that it has not sent to its end"),
         }
     }
 }
@@ -86,8 +93,15 @@ struct App {
 /// Starts the endpoint and returns when it listens.
 ///
 /// # Errors
-/// A port that is taken, or an address that is not this machine's.
+/// A port that is taken, an address that is not this machine's, or one that others reach without a token.
 pub async fn serve(config: ServerConfig, runtime: Runtime) -> Result<Server, Failure> {
+    if config.token.is_none() && !config.host.is_loopback() {
+        return Err(Failure::new(
+            ErrorCode::InvalidRequest,
+            format!("without a token, everybody who reaches {} could use the models", config.host),
+            "Keep the token, or listen on 127.0.0.1.",
+        ));
+    }
     let wanted = SocketAddr::new(config.host, config.port);
     let listener = TcpListener::bind(wanted).await.map_err(|error| bind_failure(wanted, &error))?;
     let address = listener.local_addr().map_err(|error| bind_failure(wanted, &error))?;
@@ -111,12 +125,14 @@ pub async fn serve(config: ServerConfig, runtime: Runtime) -> Result<Server, Fai
 fn router(app: App) -> Router {
     Router::new()
         .route("/v1/models", get(models::list))
+        .route("/v1/models/{*id}", get(models::one))
         .route("/v1/chat/completions", post(chat::completions))
         .route("/health", get(|| async { Json(json!({ "status": "ok" })) }))
         .fallback(error::no_such_path)
         .method_not_allowed_fallback(error::no_such_method)
         .layer(DefaultBodyLimit::max(MOST_BYTES))
         .layer(middleware::from_fn_with_state(app.clone(), access::check))
+        .layer(middleware::from_fn_with_state(app.clone(), access::share_with_pages))
         .with_state(app)
 }
 

@@ -1,6 +1,6 @@
 //! The body of a chat request: every parameter is honoured or refused by name.
 
-use perch_engine::{Conversation, SamplingOptions};
+use perch_engine::{Conversation, GenerationDefaults, MOST_STOPS, SamplingOptions};
 use serde_json::{Map, Value};
 
 use crate::error::ApiError;
@@ -58,8 +58,8 @@ impl ChatRequest {
             include_usage = options.flag("include_usage")?.unwrap_or(false);
             options.finish("stream_options.")?;
         }
-        let most = given.count("max_tokens")?;
-        let max_tokens = given.count("max_completion_tokens")?.or(most);
+        let most = given.positive("max_tokens")?;
+        let max_tokens = given.positive("max_completion_tokens")?.or(most);
         let sampling = SamplingOptions {
             temperature: given.number("temperature")?,
             top_k: given.count("top_k")?,
@@ -71,6 +71,7 @@ impl ChatRequest {
             logit_bias: given.logit_bias()?,
             seed: given.seed()?,
         };
+        check_ranges(&sampling)?;
         let stop = given.stop()?;
         given.only("n", |value| value.as_u64() == Some(1), "1")?;
         given.only("logprobs", |value| value == &Value::Bool(false), "false")?;
@@ -88,6 +89,26 @@ impl ChatRequest {
         given.finish("")?;
         Ok(Self { model, conversation, sampling, stop, max_tokens, stream, include_usage })
     }
+}
+
+/// Holds each setting against the engine's range for it, alone, so that the error can name it.
+fn check_ranges(given: &SamplingOptions) -> Result<(), ApiError> {
+    let none = SamplingOptions::default;
+    let alone = [
+        ("temperature", SamplingOptions { temperature: given.temperature, ..none() }),
+        ("top_p", SamplingOptions { top_p: given.top_p, ..none() }),
+        ("min_p", SamplingOptions { min_p: given.min_p, ..none() }),
+        ("repetition_penalty", SamplingOptions { repetition_penalty: given.repetition_penalty, ..none() }),
+        ("presence_penalty", SamplingOptions { presence_penalty: given.presence_penalty, ..none() }),
+        ("frequency_penalty", SamplingOptions { frequency_penalty: given.frequency_penalty, ..none() }),
+        ("logit_bias", SamplingOptions { logit_bias: given.logit_bias.clone(), ..none() }),
+    ];
+    for (name, option) in alone {
+        // Which tokens there are is not known before the model is.
+        let resolved = option.resolve(&GenerationDefaults::default(), usize::MAX);
+        resolved.map_err(|failure| ApiError::parameter(name, failure.message))?;
+    }
+    Ok(())
 }
 
 /// Checks a message and brings it into the form that templates read.
@@ -182,6 +203,12 @@ impl Parameters {
         self.read(name, "a whole number", |value| usize::try_from(value.as_u64()?).ok())
     }
 
+    fn positive(&mut self, name: &str) -> Result<Option<usize>, ApiError> {
+        self.read(name, "a whole number of at least 1", |value| {
+            usize::try_from(value.as_u64()?).ok().filter(|count| *count > 0)
+        })
+    }
+
     /// Any 64-bit integer is a seed, negative ones included.
     fn seed(&mut self) -> Result<Option<u64>, ApiError> {
         self.read("seed", "a whole number", |value| {
@@ -203,7 +230,12 @@ impl Parameters {
             Value::Array(stops) => stops.iter().map(|stop| stop.as_str().map(str::to_owned)).collect(),
             _ => None,
         };
-        Ok(self.read("stop", "a string or a list of strings", read)?.unwrap_or_default())
+        let stops = self.read("stop", "a string or a list of strings", read)?.unwrap_or_default();
+        if stops.len() > MOST_STOPS || stops.iter().any(String::is_empty) {
+            let message = format!("stop takes at most {MOST_STOPS} strings, none of them empty");
+            return Err(ApiError::parameter("stop", message));
+        }
+        Ok(stops)
     }
 
     fn logit_bias(&mut self) -> Result<Vec<(u32, f32)>, ApiError> {

@@ -108,6 +108,15 @@ fn each_parameter_is_honoured_or_refused_by_name() {
         (r#", "temperature": "hot""#, "temperature"),
         (r#", "max_tokens": -1"#, "max_tokens"),
         (r#", "max_tokens": 1.5"#, "max_tokens"),
+        (r#", "max_tokens": 0"#, "max_tokens"),
+        (r#", "temperature": -1"#, "temperature"),
+        (r#", "top_p": 0"#, "top_p"),
+        (r#", "min_p": 2"#, "min_p"),
+        (r#", "repetition_penalty": 0"#, "repetition_penalty"),
+        (r#", "presence_penalty": 3"#, "presence_penalty"),
+        (r#", "frequency_penalty": -3"#, "frequency_penalty"),
+        (r#", "logit_bias": {"1": 101}"#, "logit_bias"),
+        (r#", "stop": """#, "stop"),
         (r#", "stop": [1]"#, "stop"),
         (r#", "stream": "yes""#, "stream"),
         (r#", "stream_options": {"include_usage": true}"#, "stream_options"),
@@ -205,4 +214,72 @@ async fn a_taken_port_is_said_to_be_taken() {
     let port = first.address().port();
     first.shutdown().await;
     serve(config(port), runtime).await.unwrap().shutdown().await;
+}
+
+#[tokio::test]
+async fn pages_of_this_machine_may_ask_beforehand_and_read_the_answer() {
+    let ask = |origin: &str| {
+        Request::options("/v1/chat/completions")
+            .header(header::HOST, "localhost:11711")
+            .header(header::ORIGIN, origin)
+            .header(header::ACCESS_CONTROL_REQUEST_METHOD, "POST")
+            .header(header::ACCESS_CONTROL_REQUEST_HEADERS, "authorization,content-type")
+            .body(Body::empty())
+            .unwrap()
+    };
+    let local = "http://localhost:3000";
+    let response = app(Some("secret")).oneshot(ask(local)).await.unwrap();
+    assert_eq!(response.status(), StatusCode::NO_CONTENT);
+    assert_eq!(response.headers()[header::ACCESS_CONTROL_ALLOW_ORIGIN], local);
+    assert_eq!(response.headers()[header::ACCESS_CONTROL_ALLOW_HEADERS], "authorization,content-type");
+    let response = app(Some("secret")).oneshot(ask("https://evil.example")).await.unwrap();
+    assert_eq!(response.status(), StatusCode::FORBIDDEN);
+    assert!(!response.headers().contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN));
+}
+
+#[tokio::test]
+async fn a_switch_that_the_model_does_not_have_is_refused() {
+    let body =
+        r#"{"model": "llama3", "messages": [{"role": "user", "content": "hi"}], "enable_thinking": false}"#;
+    let request = Request::post("/v1/chat/completions")
+        .header(header::HOST, "localhost")
+        .body(Body::from(body))
+        .unwrap();
+    let (status, body) = answer(app(None), request).await;
+    assert_eq!((status.as_u16(), body["error"]["param"].as_str()), (400, Some("enable_thinking")), "{body}");
+}
+
+#[tokio::test]
+async fn one_model_can_be_asked_for() {
+    let (status, body) = answer(app(None), get("/v1/models/qwen3").body(Body::empty()).unwrap()).await;
+    assert_eq!((status.as_u16(), body["id"].as_str()), (200, Some("qwen3")));
+    let (status, body) = answer(app(None), get("/v1/models/a/b").body(Body::empty()).unwrap()).await;
+    assert_eq!((status.as_u16(), body["error"]["code"].as_str()), (404, Some("model_not_found")));
+}
+
+#[tokio::test]
+async fn the_endpoint_ends_although_a_client_sits_on_half_a_request() {
+    use std::io::{Read, Write};
+    let runtime = Runtime::new(Machine::detect(), DevicePreference::Auto, Arc::new(Fixtures));
+    let config = ServerConfig { host: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0, token: None };
+    let server = serve(config, runtime).await.unwrap();
+    let client = std::net::TcpStream::connect(server.address()).unwrap();
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n";
+    // The endpoint says that it waits for the body, so it is in the middle of the request.
+    let waiting = tokio::task::spawn_blocking(move || {
+        let mut client = client;
+        client.write_all(head.as_bytes()).unwrap();
+        client.read_exact(&mut [0; 12]).unwrap();
+        client
+    });
+    let client = waiting.await.unwrap();
+    server.shutdown().await;
+    drop(client);
+}
+
+#[tokio::test]
+async fn an_open_endpoint_is_for_this_machine_alone() {
+    let runtime = Runtime::new(Machine::detect(), DevicePreference::Auto, Arc::new(Fixtures));
+    let config = ServerConfig { host: IpAddr::V4(Ipv4Addr::UNSPECIFIED), port: 0, token: None };
+    assert_eq!(serve(config, runtime).await.unwrap_err().code, ErrorCode::InvalidRequest);
 }
