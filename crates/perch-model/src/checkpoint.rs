@@ -125,7 +125,7 @@ impl Checkpoint {
         let scales = format!("{}.scales", spec.name);
         let form = if self.tensors.contains_key(&scales) {
             let QuantizedForm { bits, group_size } = self.quantization.form_of(&spec.name)?;
-            if spec.input % group_size != 0 {
+            if !spec.input.is_multiple_of(group_size) {
                 return Err(ModelError::damaged(
                     self.file_of(&weight),
                     format!(
