@@ -43,7 +43,7 @@ const steps = {
   api: {
     title: "The endpoint from real clients",
     after: ["build"],
-    do: () => run("bash", ["tests/api/run.sh"]),
+    do: api,
   },
   desktop: { title: "The app in a real window", after: ["build"], on: linux, do: desktop },
   macos: { title: "Types and lints for macOS", after: ["ui-build"], do: macos },
@@ -80,9 +80,20 @@ function spelling() {
   );
 }
 
+/** The Python with the real clients that talk to the endpoint. */
+async function clients() {
+  const folder = await pythonEnvironment("clients", ["openai==3.52.0", "pytest==9.1.1", "httpx==0.28.1"]);
+  return join(folder, "bin/python");
+}
+
+async function api() {
+  await run(await clients(), ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/api"], {
+    env: { PYTHONDONTWRITEBYTECODE: "1" },
+  });
+}
+
 async function desktop() {
-  const python = await pythonEnvironment("clients", ["openai==3.52.0"]);
-  await run("node", ["tests/desktop/run.mjs"], { env: { PERCH_PYTHON: join(python, "bin/python") } });
+  await run("node", ["tests/desktop/run.mjs"], { env: { PERCH_PYTHON: await clients() } });
 }
 
 async function macos() {

@@ -39,7 +39,15 @@ export class Desk {
       NO_AT_BRIDGE: "1",
       RUST_BACKTRACE: "1",
     };
-    const display = desk.#spawn("Xvfb", ["-displayfd", "1", "-screen", "0", "1280x900x24", "-nolisten", "tcp"]);
+    const display = desk.#spawn("Xvfb", [
+      "-displayfd",
+      "1",
+      "-screen",
+      "0",
+      "1280x900x24",
+      "-nolisten",
+      "tcp",
+    ]);
     desk.env.DISPLAY = `:${await firstLine(display)}`;
     const bus = desk.#spawn("dbus-daemon", ["--session", "--nofork", "--print-address"]);
     desk.env.DBUS_SESSION_BUS_ADDRESS = await firstLine(bus);
@@ -82,7 +90,9 @@ export class Desk {
   /** The process id of the app that the driver started. */
   app() {
     const children = readFileSync(`/proc/${this.driver.pid}/task/${this.driver.pid}/children`, "utf8");
-    const app = children.split(" ").find((pid) => pid && readFileSync(`/proc/${pid}/comm`, "utf8").startsWith("perch-app"));
+    const app = children
+      .split(" ")
+      .find((pid) => pid && readFileSync(`/proc/${pid}/comm`, "utf8").startsWith("perch-app"));
     if (!app) throw new Error("the app is not running");
     return Number(app);
   }
@@ -114,7 +124,9 @@ export class Desk {
   /** Drags `path` out of a window onto Perch's, with the mouse; `over` runs before the button is let go. */
   async drop(path, over) {
     const source = this.#spawn(python, [join(here, "drag_source.py"), path]);
-    const from = await eventually("the drag source", () => this.#windows("^perch-drag-source$", "--onlyvisible").at(-1));
+    const from = await eventually("the drag source", () =>
+      this.#windows("^perch-drag-source$", "--onlyvisible").at(-1),
+    );
     const to = this.#windows("^Perch$", "--onlyvisible").at(-1);
     this.#x("windowmove", "--sync", to, 20, 40);
     this.#x("windowmove", "--sync", from, 900, 100);
@@ -146,7 +158,9 @@ export class Desk {
 
   #windows(name, ...options) {
     try {
-      return this.#x("search", ...options, "--name", name).split("\n").filter(Boolean);
+      return this.#x("search", ...options, "--name", name)
+        .split("\n")
+        .filter(Boolean);
     } catch {
       return [];
     }
@@ -154,7 +168,9 @@ export class Desk {
 
   #place(window) {
     const lines = this.#x("getwindowgeometry", "--shell", window).split("\n");
-    return Object.fromEntries(lines.map((line) => line.split("=")).map(([key, value]) => [key, Number(value)]));
+    return Object.fromEntries(
+      lines.map((line) => line.split("=")).map(([key, value]) => [key, Number(value)]),
+    );
   }
 
   #x(...words) {
@@ -220,4 +236,5 @@ function freePort() {
     });
   });
 }
+
 export { freePort };

@@ -89,10 +89,15 @@ function piecesOf(text) {
 }
 
 function writeWeights(path, vocabulary, next) {
-  const shapes = { "model.embed_tokens": [vocabulary, width], lm_head: [vocabulary, width], "model.norm": [width] };
+  const shapes = {
+    "model.embed_tokens": [vocabulary, width],
+    lm_head: [vocabulary, width],
+    "model.norm": [width],
+  };
   for (let layer = 0; layer < layers; layer++) {
     const name = `model.layers.${layer}`;
-    for (const part of ["q_proj", "k_proj", "v_proj", "o_proj"]) shapes[`${name}.self_attn.${part}`] = [width, width];
+    for (const part of ["q_proj", "k_proj", "v_proj", "o_proj"])
+      shapes[`${name}.self_attn.${part}`] = [width, width];
     for (const part of ["gate_proj", "up_proj"]) shapes[`${name}.mlp.${part}`] = [inner, width];
     shapes[`${name}.mlp.down_proj`] = [width, inner];
     for (const part of ["input_layernorm", "post_attention_layernorm"]) shapes[`${name}.${part}`] = [width];

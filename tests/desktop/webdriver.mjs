@@ -53,7 +53,9 @@ export class Page {
 
   /** Waits for an element of this role whose accessible name is `name` (any without one); the last of them with `last`. */
   async find(role, name = null) {
-    const found = await eventually(`${role} “${name ?? "any"}”`, () => this.all(role, name).then((all) => all.at(-1)));
+    const found = await eventually(`${role} “${name ?? "any"}”`, () =>
+      this.all(role, name).then((all) => all.at(-1)),
+    );
     return found;
   }
 
@@ -80,7 +82,8 @@ export class Page {
 
   /** A picture of the page, as PNG. The two frames make sure that it is not an old one. */
   async screenshot() {
-    const frames = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(1)))";
+    const frames =
+      "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(1)))";
     await this.#call("POST", "/execute/async", { script: frames, args: [] });
     return Buffer.from(await this.#call("GET", "/screenshot"), "base64");
   }
