@@ -82,7 +82,7 @@ function spelling() {
 
 /** The Python with the real clients that talk to the endpoint. */
 async function clients() {
-  const folder = await pythonEnvironment("clients", ["openai==3.52.0", "pytest==9.1.1", "httpx==0.28.1"]);
+  const folder = await pythonEnvironment("clients", ["openai==3.52.0", "pytest==9.2.0", "httpx==0.28.1"]);
   return join(folder, "bin/python");
 }
 

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { eventually, Page } from "./webdriver.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const binary = join(here, "../../target/debug/perch-app");
+const binary = process.env.PERCH_APP ?? join(here, "../../target/debug/perch-app");
 // Debian's own Python is the one that has the GObject bindings.
 const python = "/usr/bin/python3";
 

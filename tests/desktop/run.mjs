@@ -13,7 +13,6 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const results = join(root, "test-results/desktop");
 const python = process.env.PERCH_PYTHON ?? "python3";
 const enter = "\uE007";
-const escape = "\uE00C";
 const answer = `A kingfisher enters the water almost **without a splash**, and its beak is why.
 
 1. The beak is a long wedge that parts the water little by little.
@@ -164,7 +163,6 @@ async function main() {
 
   await scene("everything is there after a proper end, too, in the dark", async () => {
     await page.click("button", "New chat");
-    await page.type("textbox", "Message", escape);
     await shot("start-dark");
     await desk.quit();
     page = await desk.open("dark");

@@ -5,10 +5,7 @@ Told a menu item's label on standard input, it clicks the item in the first icon
 
 import sys
 
-import gi
-
-gi.require_version("Gtk", "3.0")
-from gi.repository import Gio, GLib  # noqa: E402
+from gi.repository import Gio, GLib
 
 NAME = "org.kde.StatusNotifierWatcher"
 INTERFACE = f"""<node><interface name="{NAME}">
