@@ -18,7 +18,7 @@ const looks = [
 // As in the app, less the addresses of its own protocols.
 const policy =
   "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
-  "object-src 'none'; base-uri 'none'";
+  "object-src 'none'; base-uri 'none'; form-action 'none'; frame-src 'none'";
 
 await build({ root, mode: "fake", logLevel: "warn", build: { outDir: "dist-fake" } });
 const server = await preview({

@@ -19,7 +19,7 @@ export function EmptyState({ model, onPick }: Props) {
         <PerchMark size={80} />
         <h2>Bring a model to Perch</h2>
         <p>Drop a model folder, or a file inside one, anywhere on this window. It stays where it is.</p>
-        <p className="empty-fine">Folders from Hugging Face and MLX with .safetensors files work.</p>
+        <p className="empty-fine">Hugging Face and MLX folders with safetensors files work.</p>
       </div>
     );
   }

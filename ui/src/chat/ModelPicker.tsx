@@ -30,7 +30,7 @@ export function ModelPicker() {
         aria-haspopup="dialog"
         aria-expanded={open}
         aria-controls={open ? panel : undefined}
-        title="Choose a model"
+        title={open ? undefined : "Choose a model"}
         onClick={() => setOpen(!open)}
       >
         {model && <ModelDot state={model.state} />}
