@@ -46,7 +46,7 @@ pub fn run() -> ExitCode {
         .on_window_event(popover::on_window_event)
         .setup(move |app| {
             ipc.mount_events(app);
-            Ok(set_up(app.handle())?)
+            set_up(app.handle())
         });
     #[cfg(target_os = "macos")]
     let built = built.plugin(tauri_nspanel::init());
