@@ -3,6 +3,7 @@
 //! Invariant: bad input gives an error that names the file, the key and what was expected.
 //! It never panics and never allocates by a length field that was not checked against the file.
 
+mod bounds;
 pub mod checkpoint;
 pub mod config;
 pub mod defaults;

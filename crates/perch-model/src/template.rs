@@ -12,6 +12,7 @@ use minijinja::value::{Kwargs, Serde, Value as JinjaValue, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State};
 use serde_json::{Map, Value, json};
 
+use crate::bounds;
 use crate::config::{Config, read_text};
 use crate::error::ModelError;
 
@@ -112,9 +113,7 @@ impl ChatTemplate {
     /// Text that is no Jinja, with the line.
     pub fn new(source: String, special: SpecialTokens) -> Result<Self, ModelError> {
         let mut environment = environment();
-        environment
-            .add_template_owned("chat", without_generation_blocks(&source))
-            .map_err(|error| failed(&error))?;
+        environment.add_template_owned("chat", prepared(&source)).map_err(|error| failed(&error))?;
         Ok(Self { environment, source, special })
     }
 
@@ -145,6 +144,7 @@ impl ChatTemplate {
             }
         }
         let template = self.environment.get_template("chat").map_err(|error| failed(&error))?;
+        bounds::begin();
         let text = template.render(Serde(&variables)).map_err(|error| failed(&error))?;
         if conversation.continue_final_message {
             cut_after_final_message(text, conversation)
@@ -261,9 +261,14 @@ fn environment() -> Environment<'static> {
     environment.set_fuel(Some(FUEL));
     environment.set_recursion_limit(DEPTH);
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    bounds::install(&mut environment);
     environment.set_formatter(|out, _, value| {
-        if value.is_undefined() { Ok(()) } else { Ok(out.write_str(&python_text(value))?) }
+        if value.is_undefined() {
+            return Ok(());
+        }
+        let text = python_text(value);
+        bounds::measure(text.len())?;
+        Ok(out.write_str(&text)?)
     });
     environment.add_filter("tojson", to_json);
     environment.add_filter("string", |value: JinjaValue| python_text(&value));
@@ -419,8 +424,8 @@ fn cut_after_final_message(mut text: String, conversation: &Conversation) -> Res
     Ok(text)
 }
 
-/// Removes `{% generation %}` marks, which only matter for training.
-fn without_generation_blocks(source: &str) -> String {
+/// Removes `{% generation %}` marks, which only matter for training, and has assignments measured.
+fn prepared(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
     while let Some(start) = rest.find("{%") {
@@ -435,7 +440,8 @@ fn without_generation_blocks(source: &str) -> String {
             out.push_str(open);
             out.push_str(close);
         } else {
-            out.push_str(&block[..end + 2]);
+            let block = &block[..end + 2];
+            out.push_str(bounds::bounded_block(block).as_deref().unwrap_or(block));
         }
         rest = &block[end + 2..];
     }

@@ -177,3 +177,30 @@ fn templates_render_as_the_reference_does() {
     let wrong: Vec<_> = wrong.iter().map(|(_, text)| text.as_str()).collect();
     assert_eq!(counts, BTreeMap::from(KNOWN_DIFFERENCES), "{right} right:\n{}", wrong.join("\n"));
 }
+
+#[test]
+fn hostile_templates_fail_soon_and_small() {
+    let cases = [
+        ("endless", "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"),
+        ("a long range", "{% for a in range(10**9) %}{% endfor %}"),
+        ("a long text", "{{ 'a' * 10**9 }}"),
+        (
+            "doubling",
+            "{% set ns = namespace(x='aa') %}{% for i in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
+        ),
+        (
+            "doubling by +",
+            "{%- set n = namespace(x='aa') -%}{%- for i in range(99) -%}{%- set n.x = n.x + n.x -%}{%- endfor -%}",
+        ),
+        ("squaring", "{% set x = 'a' * 9999 %}{% set y = x.replace('a', x) %}{{ y.replace('a', y) }}"),
+        ("squaring by filter", "{% set x = 'a' * 9999 %}{{ x | replace('a', x) | replace('a', x) }}"),
+        ("a macro that calls itself", "{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}"),
+        ("a macro that doubles", "{% macro f(x, y='b') %}{{ f(x ~ x) }}{% endmacro %}{{ f('aa') }}"),
+        ("much output", "{% set x = 'a' * 9999999 %}{% for i in range(9999) %}{{ x }}{% endfor %}"),
+    ];
+    for (name, source) in cases {
+        let rendered = ChatTemplate::new(source.to_owned(), SpecialTokens::default())
+            .and_then(|template| template.render(&Conversation::user("Hello")));
+        assert!(matches!(rendered, Err(ModelError::Template { raised: None, .. })), "{name}");
+    }
+}
