@@ -1,5 +1,7 @@
 //! Folders that are not as they should be: each is refused with the file's name and a remedy, and nothing panics.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

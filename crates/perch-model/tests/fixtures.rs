@@ -1,5 +1,7 @@
 //! The reference's answers on the fixtures: tokens, streamed text, chats, templates, specs.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
