@@ -8,6 +8,9 @@ use crate::Cpu;
 use crate::kernels::{self, portable::Head};
 use crate::tensor::{Shared, Tensor};
 
+/// Positions that a cache grows by at least.
+const GROWTH: usize = 64;
+
 /// Keys and values of one layer of one sequence, in single precision, head by head.
 #[derive(Debug)]
 pub struct Cache {
@@ -43,6 +46,17 @@ impl Cache {
             head.values.drain(..elements);
         }
         self.first = oldest;
+    }
+
+    /// Makes room for `more` positions: a quarter on top, so that few growths copy much, and not double, as a
+    /// vector would, so that memory stays near what the positions need.
+    fn reserve(&mut self, more: usize) {
+        let size = self.shape.head_size;
+        for elements in self.heads.iter_mut().flat_map(|head| [&mut head.keys, &mut head.values]) {
+            if elements.capacity() < elements.len() + more * size {
+                elements.reserve_exact((more.max(GROWTH) * size).max(elements.len() / 4));
+            }
+        }
     }
 
     fn append(&mut self, keys: &[f32], values: &[f32]) {
@@ -83,6 +97,7 @@ pub(crate) fn attention(
     rotate_rows(cpu, &mut qkv, attention, &positions);
     for span in spans.iter_mut() {
         span.cache.forget();
+        span.cache.reserve(span.rows.len());
         for row in span.rows.clone() {
             let row = qkv.row(row);
             span.cache.append(&row[q_width..q_width + kv_width], &row[q_width + kv_width..]);

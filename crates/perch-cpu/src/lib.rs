@@ -65,7 +65,7 @@ impl Backend for Cpu {
     type Sampler = HostSampler;
 
     fn matrix(&self, parts: &[MatrixView<'_>]) -> Result<Matrix, BackendError> {
-        Ok(Matrix::new(parts))
+        Ok(Matrix::new(&self.pool, parts))
     }
 
     fn vector(&self, weight: DenseView<'_>) -> Result<Vec<f32>, BackendError> {

@@ -35,19 +35,22 @@ const X_ROWS: usize = 64;
 
 impl Matrix {
     /// Copies and repacks; after this, the files are not needed.
-    pub(crate) fn new(views: &[MatrixView<'_>]) -> Self {
+    pub(crate) fn new(pool: &Pool, views: &[MatrixView<'_>]) -> Self {
         let mut parts = Vec::with_capacity(views.len());
         let mut first = 0;
         for view in views {
-            let form =
-                match view.form {
-                    MatrixForm::Dense(dense) => {
-                        Form::Dense { float: dense.float, data: dense.bytes.to_vec() }
-                    }
-                    MatrixForm::Affine { bits, group_size, codes, scales, offsets } => Form::Packed(
-                        Packed::new((view.rows, view.columns), bits, group_size, codes, scales, offsets),
-                    ),
-                };
+            let form = match view.form {
+                MatrixForm::Dense(dense) => Form::Dense { float: dense.float, data: dense.bytes.to_vec() },
+                MatrixForm::Affine { bits, group_size, codes, scales, offsets } => Form::Packed(Packed::new(
+                    pool,
+                    (view.rows, view.columns),
+                    bits,
+                    group_size,
+                    codes,
+                    scales,
+                    offsets,
+                )),
+            };
             parts.push(Part { first, rows: view.rows, form, bias: view.bias.map(|bias| bias.to_f32()) });
             first += view.rows;
         }

@@ -10,8 +10,12 @@
 //! `w = s·q + b` and `x ≈ t·p`, a row's product is `Σ_groups s · Σ_blocks t·(q·p) + b · Σ_blocks t·Σp`, which is
 //! exact but for the rounding of `x`.
 
+use std::sync::{Mutex, PoisonError};
+
 use half::{bf16, f16};
 use perch_model::weights::{DenseView, Float};
+
+use crate::pool::Pool;
 
 /// Rows that lie interleaved.
 pub(crate) const ROWS: usize = 8;
@@ -70,8 +74,9 @@ impl Packed {
         self.columns / self.group_size * self.group_bytes()
     }
 
-    /// Repacks a matrix of MLX codes. Rows that fill up the last eight are zero.
+    /// Repacks a matrix of MLX codes on all threads. Rows that fill up the last eight are zero.
     pub(crate) fn new(
+        pool: &Pool,
         (rows, columns): (usize, usize),
         bits: u8,
         group_size: usize,
@@ -87,34 +92,47 @@ impl Packed {
             scales: if scales.float == offsets.float { scales.float } else { Float::F32 },
             data: Vec::new(),
         };
-        let row_groups = rows.div_ceil(ROWS);
-        packed.data = vec![0; row_groups * packed.row_group_bytes()];
-        let groups = columns / group_size;
+        let bytes = packed.row_group_bytes();
+        let mut data = vec![0; rows.div_ceil(ROWS) * bytes];
         let row_bytes = columns * usize::from(bits) / 8;
-        let (group_bytes, block_bytes) = (packed.group_bytes(), packed.codes.block_bytes());
-        let mut row_codes = vec![0u8; columns];
-        for row in 0..rows {
-            unpack(&codes[row * row_bytes..(row + 1) * row_bytes], bits, &mut row_codes);
-            let start = row / ROWS * packed.row_group_bytes();
-            let lane = row % ROWS;
-            for group in 0..groups {
-                let at = start + group * group_bytes;
-                for block in 0..group_size / BLOCK {
-                    let from = group * group_size + block * BLOCK;
-                    let block_at = at + block * block_bytes;
-                    let out = &mut packed.data[block_at..block_at + block_bytes];
-                    place(packed.codes, &row_codes[from..from + BLOCK], lane, out);
-                }
-                let scales_at = at + group_size / BLOCK * block_bytes;
-                let size = packed.scales.size();
-                let index = row * groups + group;
-                for (view, at) in [(scales, scales_at), (offsets, scales_at + ROWS * size)] {
-                    let out = &mut packed.data[at + lane * size..at + (lane + 1) * size];
-                    copy_float(view, index, out);
+        let row_groups: Vec<_> = data.chunks_exact_mut(bytes).map(Mutex::new).collect();
+        pool.ranges(row_groups.len(), 16, &|range| {
+            let mut row_codes = vec![0u8; columns];
+            for row_group in range {
+                let mut out = row_groups[row_group].lock().unwrap_or_else(PoisonError::into_inner);
+                for row in row_group * ROWS..rows.min((row_group + 1) * ROWS) {
+                    unpack(&codes[row * row_bytes..(row + 1) * row_bytes], bits, &mut row_codes);
+                    packed.place_row(row, &row_codes, scales, offsets, &mut out);
                 }
             }
-        }
+        });
+        drop(row_groups);
+        packed.data = data;
         packed
+    }
+
+    /// Writes one row's codes, scales and offsets into its row group.
+    fn place_row(
+        &self,
+        row: usize,
+        codes: &[u8],
+        scales: DenseView<'_>,
+        offsets: DenseView<'_>,
+        out: &mut [u8],
+    ) {
+        let (lane, size) = (row % ROWS, self.scales.size());
+        let block_bytes = self.codes.block_bytes();
+        let groups = codes.chunks_exact(self.group_size).zip(out.chunks_exact_mut(self.group_bytes()));
+        for (group, (codes, out)) in groups.enumerate() {
+            let (blocks, floats) = out.split_at_mut(self.group_size / BLOCK * block_bytes);
+            for (codes, block) in codes.as_chunks().0.iter().zip(blocks.chunks_exact_mut(block_bytes)) {
+                place(self.codes, codes, lane, block);
+            }
+            let index = row * (self.columns / self.group_size) + group;
+            let (scale, offset) = floats.split_at_mut(ROWS * size);
+            copy_float(scales, index, &mut scale[lane * size..(lane + 1) * size]);
+            copy_float(offsets, index, &mut offset[lane * size..(lane + 1) * size]);
+        }
     }
 
     /// One row as floats.
@@ -164,29 +182,39 @@ pub(crate) fn code(kind: CodeKind, block: &[u8], lane: usize, column: usize) -> 
 }
 
 /// Writes 32 codes of one row into a block.
-fn place(kind: CodeKind, codes: &[u8], lane: usize, block: &mut [u8]) {
-    for (column, &code) in codes.iter().enumerate() {
-        let (vector, byte) = (column / 4, lane * 4 + column % 4);
-        match kind {
-            CodeKind::Nibble => block[vector % 4 * 32 + byte] |= if vector < 4 { code } else { code << 4 },
-            CodeKind::Byte => block[vector * 32 + byte] = code,
-            CodeKind::Signed => block[vector * 32 + byte] = code.wrapping_sub(128),
-        }
+fn place(kind: CodeKind, codes: &[u8; BLOCK], lane: usize, block: &mut [u8]) {
+    let quads = codes.as_chunks::<4>().0;
+    for (vector, out) in block.chunks_exact_mut(32).enumerate() {
+        let quad: [u8; 4] = match kind {
+            CodeKind::Nibble => std::array::from_fn(|i| quads[vector][i] | quads[vector + 4][i] << 4),
+            CodeKind::Byte => quads[vector],
+            CodeKind::Signed => quads[vector].map(|code| code.wrapping_sub(128)),
+        };
+        out[lane * 4..lane * 4 + 4].copy_from_slice(&quad);
     }
 }
 
 /// Unpacks a little-endian stream of codes of `bits` bits.
 fn unpack(bytes: &[u8], bits: u8, out: &mut [u8]) {
-    let (mut held, mut count, mut bytes) = (0u32, 0u8, bytes.iter());
-    let mask = (1u32 << bits) - 1;
-    for out in out {
-        while count < bits {
-            held |= u32::from(bytes.next().copied().unwrap_or(0)) << count;
-            count += 8;
-        }
-        *out = (held & mask) as u8;
-        held >>= bits;
-        count -= bits;
+    // Eight codes fill `bits` bytes. The number of bits is a constant in each branch, which makes it a few shifts.
+    match bits {
+        2 => unpack_bits::<2>(bytes, out),
+        3 => unpack_bits::<3>(bytes, out),
+        4 => unpack_bits::<4>(bytes, out),
+        5 => unpack_bits::<5>(bytes, out),
+        6 => unpack_bits::<6>(bytes, out),
+        _ => unpack_bits::<8>(bytes, out),
+    }
+}
+
+#[inline(always)]
+fn unpack_bits<const BITS: usize>(bytes: &[u8], out: &mut [u8]) {
+    let mask = ((1u16 << BITS) - 1) as u8;
+    for (bytes, out) in bytes.as_chunks::<BITS>().0.iter().zip(out.as_chunks_mut::<8>().0) {
+        let mut held = [0; 8];
+        held[..BITS].copy_from_slice(bytes);
+        let held = u64::from_le_bytes(held);
+        *out = std::array::from_fn(|i| (held >> (i * BITS)) as u8 & mask);
     }
 }
 
@@ -220,6 +248,10 @@ pub(crate) struct Rounded {
     pub(crate) sums: Vec<f32>,
 }
 
+/// Added to a small number, this leaves the nearest integer in the lowest bits of the sum: a float of this size has no
+/// bits for fractions. The compiler makes vectors of it on every machine, unlike of the rounding functions.
+const ROUNDING: f32 = 12_582_912.0;
+
 impl Rounded {
     /// Rounds rows of `columns` elements whose sums are needed by groups of `group_size`.
     pub(crate) fn new(x: &[f32], group_size: usize) -> Self {
@@ -239,7 +271,7 @@ impl Rounded {
                 let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
                 let mut total = 0i32;
                 for (x, code) in x.iter().zip(codes) {
-                    *code = (x * inverse).round_ties_even() as i8;
+                    *code = (x * inverse + ROUNDING).to_bits() as i8;
                     total += i32::from(*code);
                 }
                 rounded.scales.push(scale);

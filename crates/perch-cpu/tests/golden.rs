@@ -168,12 +168,15 @@ fn sequences_in_one_step_do_not_disturb_each_other() {
 }
 
 #[test]
-fn an_unknown_token_or_sequence_is_refused() {
+fn an_unknown_token_an_empty_span_and_an_unknown_sequence_are_refused() {
     let mut model = load(&folders("models").pop().unwrap(), Simd::detect(), 1);
     let sequence = model.open(&SamplingParams::greedy(), &[]);
     let span = |sequence, tokens| Span { sequence, tokens, output: Output::Token };
     let outside = model.submit(&[span(sequence, StepTokens::Known(vec![1_000_000]))]);
     assert!(matches!(outside, Err(BackendError::UnknownToken { token: 1_000_000, .. })));
+    let sequence = model.open(&SamplingParams::greedy(), &[]);
+    let empty = model.submit(&[span(sequence, StepTokens::Known(Vec::new()))]);
+    assert!(matches!(empty, Err(BackendError::EmptySpan(_))));
     model.close(sequence);
     let closed = model.submit(&[span(sequence, StepTokens::Known(vec![1]))]);
     assert!(matches!(closed, Err(BackendError::UnknownSequence(_))));

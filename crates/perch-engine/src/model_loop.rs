@@ -358,7 +358,7 @@ fn backend_failure(error: &BackendError) -> Failure {
         BackendError::NotFinite => (ErrorCode::Damaged, "Download the model again."),
         BackendError::UnknownToken { .. } => (ErrorCode::InvalidRequest, "Use the model's own tokenizer."),
         BackendError::Unsupported { .. } => (ErrorCode::Unsupported, "Choose another model."),
-        BackendError::UnknownSequence(_) | BackendError::Device(_) => {
+        BackendError::UnknownSequence(_) | BackendError::EmptySpan(_) | BackendError::Device(_) => {
             (ErrorCode::Internal, "Try again; if it happens again, load the model again.")
         }
     };

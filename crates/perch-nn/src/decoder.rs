@@ -207,6 +207,9 @@ impl<B: Backend> Model for Decoder<B> {
         for (span, (id, sequence)) in spans.iter().zip(&sequences) {
             let source = match (&span.tokens, &sequence.sampled) {
                 (StepTokens::Known(ids), _) => {
+                    if ids.is_empty() {
+                        return Err(BackendError::EmptySpan(id.0));
+                    }
                     if let Some(&token) = ids.iter().find(|&&id| id as usize >= self.spec.vocab_size) {
                         return Err(BackendError::UnknownToken { token, vocab_size: self.spec.vocab_size });
                     }

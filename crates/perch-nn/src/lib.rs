@@ -31,6 +31,9 @@ pub enum BackendError {
     /// A sequence that was never opened or is closed.
     #[error("sequence {0} is not open")]
     UnknownSequence(u64),
+    /// A part of a step without tokens.
+    #[error("sequence {0} was given no tokens")]
+    EmptySpan(u64),
     /// The numbers are no longer finite, so nothing sensible can be chosen.
     #[error("the model computed values that are not numbers; its weights are damaged")]
     NotFinite,

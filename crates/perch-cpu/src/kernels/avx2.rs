@@ -8,6 +8,9 @@ use perch_model::weights::Float;
 use super::{TILE, portable};
 use crate::packed::{BLOCK, CodeKind, Packed, ROWS, Rounded};
 
+/// How far ahead of a matrix-vector product weights are fetched, in bytes.
+const PREFETCH: usize = 2048;
+
 /// See [`super::packed_rows`].
 ///
 /// # Safety
@@ -58,6 +61,13 @@ unsafe fn packed_tile<const M: usize>(
         let mut dots = [_mm256_setzero_ps(); M];
         for block in 0..blocks {
             let index = group * blocks + block;
+            if M == 1 {
+                // One activation row is over before the weights arrive, and the hardware's own prefetching stops
+                // at the end of each page. An address past the end is never read, only hinted at.
+                for line in (0..block_bytes).step_by(64) {
+                    _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(PREFETCH + line).cast());
+                }
+            }
             // SAFETY: `at` walks through the row group block by block, and each row of `x` has `columns` codes.
             let products = unsafe {
                 let x = std::array::from_fn(|i| codes[i].add(index * BLOCK));
