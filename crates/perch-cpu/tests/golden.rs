@@ -1,5 +1,7 @@
 //! Every fixture against the reference's logits and greedy continuations.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
+
 use std::path::{Path, PathBuf};
 
 use perch_cpu::{Cpu, Simd};

@@ -1,5 +1,7 @@
 //! Every kernel, in every version that this machine runs, against plain sums over random input.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
+
 use half::{bf16, f16};
 use perch_cpu::{Cpu, Matrix, Simd, Tensor};
 use perch_model::spec::RopeSpec;

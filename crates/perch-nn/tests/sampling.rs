@@ -1,5 +1,7 @@
 //! What the host sampler keeps, how often it draws what it keeps, and that seeds repeat.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
+
 use perch_nn::sampling::{HostSampler, SamplingParams, candidates};
 use proptest::prelude::*;
 

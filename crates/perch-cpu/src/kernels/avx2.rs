@@ -57,6 +57,7 @@ unsafe fn packed_tile<const M: usize>(
     let scales: [&[f32]; M] = std::array::from_fn(|i| &x.scales[(first + i) * (columns / BLOCK)..]);
     let sums: [&[f32]; M] = std::array::from_fn(|i| &x.sums[(first + i) * groups..]);
     let mut totals = [_mm256_setzero_ps(); M];
+    #[expect(clippy::needless_range_loop, reason = "the index goes into the sums of every row of the tile")]
     for group in 0..groups {
         let mut dots = [_mm256_setzero_ps(); M];
         for block in 0..blocks {
