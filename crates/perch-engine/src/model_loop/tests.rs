@@ -223,7 +223,7 @@ fn the_persons_prompt_goes_before_a_clients() {
         steps.iter().enumerate().filter(move |(_, spans)| spans.iter().any(is)).map(|(step, _)| step)
     };
     // One step of the client may have been under way; after that, the person's chunks come first.
-    assert!(known(7).filter(|step| *step > 1).all(|step| Some(step) > known(9).last()), "{steps:?}");
+    assert!(known(7).filter(|step| *step > 1).all(|step| Some(step) > known(9).next_back()), "{steps:?}");
 }
 
 #[test]
