@@ -23,6 +23,24 @@ def test_logits_and_greedy_tokens_are_the_references(name):
         assert generated == {"tokens": prompt["greedy"]}
 
 
+@pytest.mark.parametrize("name", sorted(path.name for path in (FIXTURES / "mlx").iterdir()))
+def test_quantised_models_answer_as_their_weights_say(name):
+    folder = FIXTURES / "mlx" / name
+    undecided = 0.5
+    for prompt in json.loads((folder / "golden.json").read_text())["prompts"]:
+        answer = prompt["float32"]
+        ids = ",".join(map(str, prompt["ids"]))
+        _, logits = perch("logits", folder, "--tokens", ids, "--json")
+        # Activations are rounded too, which may turn what the reference itself is nearly undecided about.
+        for found, expected, margin in zip(logits["argmax"], answer["argmax"], answer["argmax_margin"], strict=True):
+            assert found == expected or margin < undecided
+        count = len(answer["greedy"])
+        _, generated = perch("generate", folder, "--tokens", ids, "--max-tokens", count, "--greedy", "--json")
+        assert len(generated["tokens"]) == count
+        sure = next((step for step, margin in enumerate(answer["greedy_margin"]) if margin < undecided), count)
+        assert generated["tokens"][:sure] == answer["greedy"][:sure]
+
+
 def test_templates_render_or_say_why_not(tmp_path):
     golden = json.loads((FIXTURES / "templates" / "golden.json").read_text())
     seen = set()
