@@ -68,7 +68,7 @@ export class Page {
     const what = `${role} “${name ?? "any"}” to be clicked`;
     await eventually(what, async () => {
       const element = (await this.all(role, name)).at(-1);
-      if (!element) return false;
+      if (!element || (await this.run("return arguments[0].disabled === true", element))) return false;
       await this.#call("POST", `/element/${element[elementKey]}/click`, {});
       return true;
     });
