@@ -46,7 +46,12 @@ pub fn run() -> ExitCode {
         .on_window_event(popover::on_window_event)
         .setup(move |app| {
             ipc.mount_events(app);
-            set_up(app.handle())
+            if let Err(error) = set_up(app.handle()) {
+                tracing::error!(%error, "Perch cannot start");
+                // Handed back, the error would become a panic; nothing has begun yet that needs an end.
+                std::process::exit(1);
+            }
+            Ok(())
         });
     #[cfg(target_os = "macos")]
     let built = built.plugin(tauri_nspanel::init());
@@ -94,7 +99,10 @@ fn on_run_event(app: &AppHandle, event: RunEvent) {
         RunEvent::Reopen { .. } => popover::on(app, Event::Summon),
         RunEvent::Exit => {
             let perch = app.state::<Arc<Perch>>().inner().clone();
-            let in_time = tauri::async_runtime::block_on(tokio::time::timeout(PATIENCE, perch.shut_down()));
+            let in_time = tauri::async_runtime::block_on(async {
+                // The timer needs the runtime around it when it is made.
+                tokio::time::timeout(PATIENCE, perch.shut_down()).await
+            });
             if in_time.is_err() {
                 tracing::warn!("some replies or models did not end in time");
             }
