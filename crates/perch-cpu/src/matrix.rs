@@ -30,6 +30,12 @@ enum Form {
     Packed(Packed),
 }
 
+/// Below this many columns, the error of rounding activations to eight bits is worth a second pass over the weights.
+///
+/// Narrow matrices are those of small models: they have few layers, so that the error is a large part of what they
+/// compute with, and their weights lie in the cache, so that a second pass costs little.
+const NARROW: usize = 1024;
+
 /// Rows of activations that stay in the cache while a group of weight rows passes over them.
 const X_ROWS: usize = 64;
 
@@ -80,30 +86,34 @@ impl Matrix {
     }
 
     /// `x · selfᵀ + bias`.
+    ///
+    /// Quantised parts see `x` rounded to eight bits; for a narrow matrix, what rounding took away is multiplied too.
     pub(crate) fn multiply(&self, pool: &Pool, simd: Simd, x: &Tensor) -> Tensor {
         let mut out = Tensor::zeros(x.rows, self.rows);
-        let mut rounded: Vec<(usize, Rounded)> = Vec::new();
+        let shared = Shared::new(&mut out.data);
+        let place = |part: &Part, bias| Place { out: &shared, width: self.rows, first: part.first, bias };
         for part in &self.parts {
-            if let Form::Packed(packed) = &part.form
-                && rounded.iter().all(|(size, _)| *size != packed.group_size)
-            {
-                rounded.push((packed.group_size, round(pool, x, packed.group_size)));
+            if let Form::Dense { float, data } = &part.form {
+                let place = place(part, part.bias.as_deref());
+                multiply_dense(pool, simd, (*float, data, part.rows), x, &place);
             }
         }
-        let shared = Shared::new(&mut out.data);
-        for part in &self.parts {
-            let place =
-                Place { out: &shared, width: self.rows, first: part.first, bias: part.bias.as_deref() };
-            match &part.form {
-                Form::Dense { float, data } => {
-                    multiply_dense(pool, simd, (*float, data, part.rows), x, &place)
-                }
-                Form::Packed(packed) => {
-                    if let Some((_, x)) = rounded.iter().find(|(size, _)| *size == packed.group_size) {
-                        multiply_packed(pool, simd, packed, x, &place);
-                    }
-                }
+        let mut left = std::borrow::Cow::Borrowed(x);
+        for pass in 0..if self.columns < NARROW { 2 } else { 1 } {
+            let mut rounded: Vec<(usize, Rounded)> = Vec::new();
+            for part in &self.parts {
+                let Form::Packed(packed) = &part.form else { continue };
+                let known = rounded.iter().position(|(size, _)| *size == packed.group_size);
+                let index = known.unwrap_or_else(|| {
+                    rounded.push((packed.group_size, round(pool, &left, packed.group_size)));
+                    rounded.len() - 1
+                });
+                let place = place(part, part.bias.as_deref().filter(|_| pass == 0));
+                multiply_packed(pool, simd, packed, &rounded[index].1, &place);
             }
+            // Rounding goes by blocks, which are the same for every group size.
+            let Some((_, rounded)) = rounded.first() else { break };
+            left = std::borrow::Cow::Owned(rounded.rest_of(&left));
         }
         out
     }
@@ -120,22 +130,20 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Writes results of consecutive weight rows from `row` on for activation row `x_row`.
+    /// Adds results of consecutive weight rows from `row` on for activation row `x_row`.
     ///
     /// # Safety
     /// No other thread may write or read the same results.
     #[expect(unsafe_code, reason = "threads write disjoint parts of one result")]
-    unsafe fn write(&self, x_row: usize, row: usize, values: &[f32]) {
+    unsafe fn add(&self, x_row: usize, row: usize, values: &[f32]) {
         let start = x_row * self.width + self.first + row;
         // SAFETY: Passed on to the caller.
         let out = unsafe { self.out.part(start..start + values.len()) };
-        match self.bias {
-            None => out.copy_from_slice(values),
-            Some(bias) => {
-                for ((out, value), bias) in out.iter_mut().zip(values).zip(&bias[row..]) {
-                    *out = value + bias;
-                }
-            }
+        for (out, value) in out.iter_mut().zip(values) {
+            *out += value;
+        }
+        for (out, bias) in out.iter_mut().zip(self.bias.map_or(&[][..], |bias| &bias[row..])) {
+            *out += bias;
         }
     }
 }
@@ -179,7 +187,7 @@ fn multiply_packed(pool: &Pool, simd: Simd, packed: &Packed, x: &Rounded, place:
                         // SAFETY: Each row group is one thread's, and each of its results is written once.
                         #[expect(unsafe_code, reason = "threads write disjoint parts of one result")]
                         unsafe {
-                            place.write(x_row + index, row, &values[..rows]);
+                            place.add(x_row + index, row, &values[..rows]);
                         };
                     }
                 }
@@ -210,7 +218,7 @@ fn multiply_dense(
                         // SAFETY: Each weight row is one thread's, and each of its results is written once.
                         #[expect(unsafe_code, reason = "threads write disjoint parts of one result")]
                         unsafe {
-                            place.write(x_row + index, row, std::slice::from_ref(value));
+                            place.add(x_row + index, row, std::slice::from_ref(value));
                         };
                     }
                 }

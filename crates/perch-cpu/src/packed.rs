@@ -8,12 +8,14 @@
 //!
 //! Activations are quantised to eight bits by blocks of 32, each with a scale and the sum of its codes. With
 //! `w = s·q + b` and `x ≈ t·p`, a row's product is `Σ_groups s · Σ_blocks t·(q·p) + b · Σ_blocks t·Σp`, which is
-//! exact but for the rounding of `x`.
+//! exact but for the rounding of `x`. For narrow matrices, what rounding took away is rounded and multiplied as well.
 
 use std::sync::{Mutex, PoisonError};
 
 use half::{bf16, f16};
 use perch_model::weights::{DenseView, Float};
+
+use crate::tensor::Tensor;
 
 use crate::pool::Pool;
 
@@ -280,6 +282,18 @@ impl Rounded {
             rounded.sums.push(sum);
         }
         rounded
+    }
+
+    /// What rounding took away from `x`.
+    pub(crate) fn rest_of(&self, x: &Tensor) -> Tensor {
+        let codes = self.codes.chunks_exact(BLOCK).zip(&self.scales);
+        let mut rest = x.clone();
+        for (rest, (codes, scale)) in rest.data.chunks_exact_mut(BLOCK).zip(codes) {
+            for (rest, code) in rest.iter_mut().zip(codes) {
+                *rest -= scale * f32::from(*code);
+            }
+        }
+        rest
     }
 }
 

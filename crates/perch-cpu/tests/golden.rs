@@ -130,7 +130,7 @@ fn quantised_models_match_the_reference_within_what_rounding_activations_costs()
                 let rms = (last.iter().zip(&reference).map(|(a, b)| (a - b).powi(2)).sum::<f32>() / n).sqrt();
                 let worst = last.iter().zip(&reference).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
                 println!("{at}: relative RMS {:.4}, worst {worst:.3}", rms / deviation);
-                assert!(rms / deviation < 0.05, "{at}: relative RMS {}", rms / deviation);
+                assert!(rms / deviation < 0.002, "{at}: relative RMS {}", rms / deviation);
 
                 let expected = numbers(&prompt["float32"]["greedy"], |n| n as u32);
                 let margins = numbers(&prompt["float32"]["greedy_margin"], |n| n as f32);
