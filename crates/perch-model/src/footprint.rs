@@ -3,7 +3,7 @@
 use crate::checkpoint::Checkpoint;
 use crate::error::ModelError;
 use crate::spec::{DecoderSpec, LinearSpec};
-use crate::weights::MatrixForm;
+use crate::weights::{Float, MatrixForm};
 
 /// Bytes of one key or value element in a cache (single precision, as the CPU backend keeps it).
 const CACHE_ELEMENT: u64 = 4;
@@ -66,10 +66,12 @@ fn matrix_bytes(linear: &LinearSpec, checkpoint: &Checkpoint) -> Result<u64, Mod
     let elements = view.rows as u64 * view.columns as u64;
     let weights = match view.form {
         MatrixForm::Dense(dense) => elements * dense.float.size() as u64,
-        // Codes of up to four bits lie in half a byte, others in one; scale and offset in single precision.
-        MatrixForm::Affine { bits, group_size, .. } => {
+        // Codes of up to four bits lie in half a byte, others in one; scales and offsets in the file's own type,
+        // in single precision where the two differ.
+        MatrixForm::Affine { bits, group_size, scales, offsets, .. } => {
             let codes = if bits <= 4 { elements / 2 } else { elements };
-            codes + elements / group_size as u64 * 8
+            let float = if scales.float == offsets.float { scales.float } else { Float::F32 };
+            codes + elements / group_size as u64 * 2 * float.size() as u64
         }
     };
     Ok(weights + if linear.bias { linear.output as u64 * 4 } else { 0 })
