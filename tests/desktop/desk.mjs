@@ -115,10 +115,17 @@ export class Desk {
     return this.#windows("^Perch$", "--onlyvisible").length > 0;
   }
 
-  /** Closes Perch's window with the keyboard. */
-  closeWindow() {
-    this.#x("windowactivate", "--sync", this.#windows("^Perch$", "--onlyvisible").at(-1));
-    this.#x("key", "alt+F4");
+  /** Closes Perch's window with the keyboard: again where the window manager was not ready for the key yet. */
+  async closeWindow() {
+    await eventually("the window to close", async () => {
+      const window = this.#windows("^Perch$", "--onlyvisible").at(-1);
+      if (window === undefined) return true;
+      this.#x("windowactivate", window);
+      await pause(200);
+      this.#x("key", "alt+F4");
+      await pause(800);
+      return !this.isShown();
+    });
   }
 
   /** Drags `path` out of a window onto Perch's, with the mouse; `over` runs before the button is let go. */

@@ -67,8 +67,7 @@ async function main() {
     async () => {
       assert.match(await page.text(), /Bring a model to Perch/);
       await shot("empty-light");
-      desk.closeWindow();
-      await eventually("the window to close", () => !desk.isShown());
+      await desk.closeWindow();
       await desk.clickTray("Open Perch");
       await eventually("the window to open", () => desk.isShown());
     },
@@ -130,8 +129,7 @@ async function main() {
   });
 
   await scene("a second start shows the first one's window and ends", async () => {
-    desk.closeWindow();
-    await eventually("the window to close", () => !desk.isShown());
+    await desk.closeWindow();
     assert.equal(await desk.startAgain(), 0);
     await eventually("the window to open", () => desk.isShown());
   });
