@@ -65,7 +65,7 @@ unsafe fn packed_row<const DOT: bool>(
     unsafe {
         let mut at = weights.as_ptr();
         let mut totals = [vdupq_n_f32(0.0); 2];
-        for group in 0..groups {
+        for (group, &sum) in sums.iter().enumerate().take(groups) {
             let mut dots = [vdupq_n_f32(0.0); 2];
             for block in 0..blocks {
                 let index = group * blocks + block;
@@ -84,7 +84,7 @@ unsafe fn packed_row<const DOT: bool>(
                     offset[half] = vfmaq_n_f32(offset[half], scale[half], 128.0);
                 }
                 totals[half] = vfmaq_f32(totals[half], scale[half], dots[half]);
-                totals[half] = vfmaq_n_f32(totals[half], offset[half], sums[group]);
+                totals[half] = vfmaq_n_f32(totals[half], offset[half], sum);
             }
         }
         let mut out = [0.0; ROWS];
