@@ -119,13 +119,13 @@ async function main() {
     await send("Sing again");
     await growing();
     const before = (await reply()).length;
-    const said = await client(address, token, "Kingfisher-88M");
+    const said = await client(address, token, "Songbird-88M");
     assert.match(said, /^A kingfisher enters the water/);
     assert.ok(await isReplying(), "the window was still chatting");
     assert.ok((await reply()).length > before, "the window's reply went on meanwhile");
     await page.click("button", "Stop");
     await finished();
-    await assert.rejects(client(address, "perch-wrong", "Kingfisher-88M"), /401/);
+    await assert.rejects(client(address, "perch-wrong", "Songbird-88M"), /401/);
   });
 
   await scene("a second start shows the first one's window and ends", async () => {

@@ -45,6 +45,8 @@ pub struct ModelInfo {
     pub context: usize,
     /// Longest context in tokens for which there is memory.
     pub memory_context: usize,
+    /// What the caches of all its replies together may take, in bytes.
+    pub cache_budget: u64,
     /// Number of logits.
     pub vocab_size: usize,
     /// What it runs on and why.

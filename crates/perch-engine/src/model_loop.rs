@@ -50,6 +50,8 @@ pub(crate) struct Job {
 
 /// Replies that are worked on at the same time.
 const MOST_ACTIVE: usize = 8;
+/// Tokens that a reply has room for beyond what it has written.
+const STRETCH: usize = 256;
 /// How long a step with a prompt chunk may take: what a person does not feel as waiting.
 const STEP_TIME: Duration = Duration::from_millis(200);
 /// Bounds of a prompt chunk in tokens.
@@ -104,6 +106,7 @@ impl ModelLoop {
                 continue;
             }
             self.step()?;
+            self.relieve();
         }
     }
 
@@ -182,13 +185,33 @@ impl ModelLoop {
         }
     }
 
-    /// Whether the caches of everything active and of `job` fit into the memory that the model may use.
+    /// Whether `job` fits beside everything active, each with room to write on for a while. Most replies end long
+    /// before their limit, so reserving all of it would let one reply without a limit keep everybody else out.
     fn has_memory_for(&self, job: &Job) -> bool {
-        let tokens = |job: &Job| job.prompt.len() + job.limit;
-        let footprint = &self.info.footprint;
-        let taken: u64 = self.active.iter().map(|active| footprint.cache_bytes(tokens(&active.job))).sum();
-        let budget = footprint.cache_bytes(self.info.memory_context);
-        self.active.is_empty() || taken + footprint.cache_bytes(tokens(job)) <= budget
+        let reserved = |job: &Job, written: usize| {
+            let ahead = (job.limit - written.min(job.limit)).min(STRETCH);
+            self.info.footprint.cache_bytes(job.prompt.len() + written + ahead)
+        };
+        let taken: u64 = self.active.iter().map(|active| reserved(&active.job, active.generated)).sum();
+        self.active.is_empty() || taken + reserved(job, 0) <= self.info.cache_budget
+    }
+
+    /// Ends replies that have outgrown the memory together, the least important and latest first.
+    fn relieve(&mut self) {
+        let info = self.info.clone();
+        let bytes = |active: &Active| info.footprint.cache_bytes(active.read + active.generated);
+        while self.active.len() > 1
+            && self.active.iter().map(bytes).sum::<u64>() > info.cache_budget
+            && let Some(last) = self.active.iter().max_by_key(|active| (active.job.priority, active.started))
+        {
+            let failure = Failure::new(
+                ErrorCode::OutOfMemory,
+                format!("there is no memory to go on beside {} other replies", self.active.len() - 1),
+                "Ask again when they have ended, or ask for shorter replies.",
+            );
+            let sequence = last.sequence;
+            self.fail(&[sequence], &failure);
+        }
     }
 
     /// Computes one step. An error ends the requests that were in it; a panic ends the loop.

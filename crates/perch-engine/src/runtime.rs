@@ -229,14 +229,14 @@ impl Runtime {
             let opened = tokio::task::spawn_blocking(move || Files::open(&path)).await;
             opened.map_err(|_| Failure::internal("reading the model broke off"))??
         };
-        let memory_context = self.make_room(&files).await?;
+        let cache_budget = self.make_room(&files).await?;
         let (commands, receiver) = mpsc::channel();
         let (ready, loaded) = oneshot::channel();
         let thread = {
             let (shared, id) = (self.shared.clone(), id.to_owned());
             let spawned = std::thread::Builder::new()
                 .name(format!("model {id}"))
-                .spawn(move || live(&shared, &id, files, choice, memory_context, ready, &receiver));
+                .spawn(move || live(&shared, &id, files, choice, cache_budget, ready, &receiver));
             spawned.map_err(|error| Failure::internal(format!("no thread could be started: {error}")))?
         };
         let info = loaded.await.map_err(|_| Failure::internal("the engine broke off while loading"))??;
@@ -244,18 +244,15 @@ impl Runtime {
         Ok(Resident { handle, thread, used: Instant::now() })
     }
 
-    /// Evicts idle models, the one not used for longest first, until there is memory. Gives the longest context
-    /// for which there is.
-    async fn make_room(&self, files: &Files) -> Result<usize, Failure> {
+    /// Evicts idle models, the one not used for longest first, until there is memory. Gives what caches may
+    /// take of it, in bytes.
+    async fn make_room(&self, files: &Files) -> Result<u64, Failure> {
         let (spec, footprint) = (&files.spec, &files.footprint);
         let needed = footprint.total(LEAST_CONTEXT.min(spec.max_context));
         loop {
             let available = Machine::available_memory();
             if needed <= available {
-                let left = (available - footprint.total(0)) as f64 * CACHE_SHARE;
-                return Ok(longest_context(spec.max_context, |context| {
-                    footprint.cache_bytes(context) as f64 <= left
-                }));
+                return Ok(((available - footprint.total(0)) as f64 * CACHE_SHARE) as u64);
             }
             let Some(idle) = self.shared.longest_idle() else {
                 return Err(Failure::new(
@@ -331,7 +328,7 @@ fn live(
     id: &str,
     files: Files,
     choice: Choice,
-    memory_context: usize,
+    cache_budget: u64,
     ready: oneshot::Sender<Result<Arc<ModelInfo>, Failure>>,
     commands: &mpsc::Receiver<Command>,
 ) {
@@ -352,12 +349,15 @@ fn live(
             return;
         }
     };
+    let context = perch_nn::Model::spec(&decoder).max_context;
+    let fits = |context| files.footprint.cache_bytes(context) <= cache_budget;
     let info = Arc::new(ModelInfo {
         id: id.to_owned(),
         path: files.path,
         family: files.family.name,
-        context: perch_nn::Model::spec(&decoder).max_context,
-        memory_context,
+        context,
+        memory_context: longest_context(context, fits),
+        cache_budget,
         vocab_size: perch_nn::Model::spec(&decoder).vocab_size,
         choice,
         defaults: files.defaults,

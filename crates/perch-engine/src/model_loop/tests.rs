@@ -80,6 +80,9 @@ impl Model for Counting {
     }
 }
 
+/// Tokens for which the rig has memory: two replies can begin, but not both go on to the end of the context.
+const BUDGET: usize = 550;
+
 type Steps = Arc<Mutex<Vec<Vec<Span>>>>;
 
 struct Rig {
@@ -98,6 +101,7 @@ fn rig(break_at: Option<(usize, Break)>, gate: Option<mpsc::Receiver<()>>) -> Ri
         family: files.family.name,
         context: 400,
         memory_context: 400,
+        cache_budget: files.footprint.cache_bytes(BUDGET),
         vocab_size: files.spec.vocab_size,
         choice: Choice { device: Device::Cpu, reason: String::new() },
         defaults: files.defaults,
@@ -278,6 +282,32 @@ fn stop_strings_end_the_text_and_are_not_given_out() {
     }
     assert_eq!(found, text[..text.find(&stop).unwrap()]);
     assert_eq!(reason, Some(FinishReason::Stop));
+}
+
+#[test]
+fn a_reply_without_a_limit_keeps_nobody_out() {
+    let (open, gate) = mpsc::channel();
+    let rig = rig(None, Some(gate));
+    let unlimited = || Request { max_tokens: None, ..request(vec![1], 1) };
+    let mut first = rig.handle.generate(unlimited()).unwrap();
+    open.send(()).unwrap();
+    let mut second = rig.handle.generate(request(vec![100], 5)).unwrap();
+    for _ in 0..20 {
+        open.send(()).unwrap();
+    }
+    assert_eq!(tokens(&mut second).0, [101, 102, 103, 104, 105]);
+
+    // Two without a limit begin side by side; when memory runs out, the later one ends in words.
+    let mut third = rig.handle.generate(unlimited()).unwrap();
+    for _ in 0..1000 {
+        open.send(()).unwrap();
+    }
+    let (written, end) = tokens(&mut third);
+    assert!(!written.is_empty());
+    assert!(matches!(end, Some(Event::Failed(failure)) if failure.code == ErrorCode::OutOfMemory));
+    let (written, end) = tokens(&mut first);
+    assert_eq!(written.len(), 399);
+    assert!(matches!(end, Some(Event::Done { reason: FinishReason::Length, .. })));
 }
 
 #[test]
